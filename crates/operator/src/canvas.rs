@@ -21,8 +21,9 @@ pub(crate) struct Canvas {
 }
 
 impl Canvas {
-    /// Shows a slice that `downlink` has put in order, or holds it until the page has a layout for
-    /// it; `message` is the output of [`SliceHead::message`].
+    /// Shows a slice that `downlink` has put in order on the consoles of `hub`, or holds it until
+    /// every strip's size is known; the oldest is dropped when too many are held. `message` is the
+    /// output of [`SliceHead::message`].
     pub(crate) fn show(&mut self, head: SliceHead, message: Bytes, downlink: &Downlink, hub: &Hub) {
         let strip = usize::from(head.strip);
         if self.layout.is_some_and(|layout| downlink.fits(strip, &layout)) {
@@ -42,25 +43,26 @@ impl Canvas {
         }
     }
 
-    /// Discards held slices of an earlier session.
+    /// Discards and counts the held slices of an earlier session.
     pub(crate) fn handle_new_session(&mut self) {
         self.dropped += self.held.len() as u64;
         self.held.clear();
     }
 
-    /// Forgets the layout of an earlier vehicle's pictures.
+    /// Forgets the layout and the held slices of an earlier vehicle's pictures.
     pub(crate) fn handle_new_vehicle(&mut self) {
         self.handle_new_session();
         self.layout = None;
     }
 
-    /// Returns how many slices were dropped while the size was unknown.
+    /// Returns how many slices were dropped because the pictures' layout was unknown.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
     }
 }
 
-/// A third of a second of slices at 60 pictures per second; by then a lost IDR has been sent again.
+/// Maximum of slices held, a third of a second of them at 60 pictures per second; by then a lost
+/// IDR has been sent again.
 const HELD_MAX: usize = 120;
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use crate::console::tls::Files;
 pub struct Config {
     /// Name of the operator, visible to others.
     pub name: String,
-    /// Secret key file.
+    /// File of the operator's secret key.
     pub key: PathBuf,
     /// Address of the switchboard, `host:port`.
     pub switchboard: String,
@@ -30,12 +30,13 @@ pub struct Config {
     pub switchboard_key: String,
     /// Name of the vehicle to take; if not given, a person picks one on the console.
     pub vehicle: Option<String>,
-    /// Public key of that vehicle; if not given, that of the first one with a session.
+    /// Public key of the vehicle named by `vehicle`; if not given, the key of its first session
+    /// counts.
     pub vehicle_key: Option<String>,
     /// Public keys of vehicles that a person may pick, by name; any other key under such a name is
     /// refused.
     pub vehicles: BTreeMap<String, String>,
-    /// Local ends of the vehicle's links.
+    /// Local ends of the links to the vehicle: addresses with a port, or interfaces.
     #[serde(alias = "link", deserialize_with = "one_or_several")]
     pub links: Vec<Local>,
     /// Addresses at which the vehicle reaches this machine; if empty they are discovered, also
@@ -64,20 +65,20 @@ pub struct Config {
     pub watch: bool,
     /// Address for metrics, status and probes; required for these if the console uses HTTPS.
     pub metrics: Option<SocketAddr>,
-    /// Folder to record into.
+    /// Folder to record sessions into; nothing is recorded if not given.
     pub record: Option<PathBuf>,
-    /// Local program that receives a topic's units, each as a datagram, by topic.
+    /// Addresses of local programs, by topic; a program gets each unit of its topic as a datagram.
     pub deliver: BTreeMap<String, Address>,
-    /// Control address of a link emulator.
+    /// Control address of a link emulator, if there is one.
     pub emulator: Option<SocketAddr>,
     /// Time in milliseconds that a slice waits for an earlier missing one before the loss is
     /// reported to the vehicle.
     pub reorder_ms: u64,
-    /// The multi-link transport.
+    /// Settings of the multi-link transport.
     pub transport: tautline_transport::Config,
 }
 
-/// Choice of the proxy before the console.
+/// Kind of proxy before the console.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Behind {
@@ -128,10 +129,10 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks every field.
+    /// Checks every setting; opens no file.
     ///
     /// # Errors
-    /// Returns one line that names the field, what is wrong and the remedy.
+    /// Returns one line per fault, which names the field, what is wrong and the remedy.
     pub fn validate(&self) -> anyhow::Result<()> {
         let mut faults = Faults::default();
         faults.unless(!self.name.is_empty(), || {
@@ -221,16 +222,16 @@ impl Config {
         self.console_is_secure() || self.console_behind.is_some()
     }
 
-    /// Returns the address of metrics and status, if any. Without an address of its own it is the
-    /// console's, unless other machines can reach that.
+    /// Returns the address of metrics and status: one of its own if set, else the console's. `None`
+    /// if other machines can reach the console and no address is set.
     pub fn told_at(&self) -> Option<SocketAddr> {
         self.metrics.or((!self.console_is_open()).then_some(self.console))
     }
 
-    /// Returns the configured certificate, if there is one.
+    /// Returns the paths of the configured certificate and its key, if they are set; opens no file.
     ///
     /// # Errors
-    /// Returns one line that says which of its two files is missing.
+    /// Returns one line that says which of the two settings is missing.
     pub(crate) fn certificate(&self) -> anyhow::Result<Option<Files>> {
         match (&self.console_certificate, &self.console_certificate_key) {
             (None, None) => Ok(None),
@@ -242,7 +243,7 @@ impl Config {
         }
     }
 
-    /// Returns the vehicle's key, if it is set.
+    /// Returns the key of the configured vehicle; `None` if it is not set.
     ///
     /// # Errors
     /// Returns one line that says that it is malformed.

@@ -11,15 +11,16 @@ use tautline_video::{AccessUnit, Concealer, Layout, Slice, SliceKind};
 /// Counts of slices, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Shown as received.
+    /// Slices shown as received.
     pub shown: u64,
-    /// Skip slices in place of lost ones.
+    /// Skip slices shown in place of lost ones.
     pub skipped: u64,
-    /// Arrived after their place had been given up.
+    /// Slices that arrived after a newer one of their strip was shown, or that an IDR made
+    /// unneeded.
     pub overtaken: u64,
-    /// Arrived before the strip's first IDR, or cannot be parsed.
+    /// Slices that arrived before the strip's first IDR, or that cannot be parsed.
     pub unusable: u64,
-    /// Not a slice.
+    /// Units that are not a slice of a strip.
     pub malformed: u64,
 }
 
@@ -53,31 +54,33 @@ struct ReorderBuffer {
     held: BTreeMap<u32, Held>,
     /// Picture of the newest slice shown.
     newest: Option<u32>,
-    /// Its capture time, by the vehicle's clock.
+    /// Capture time of the newest slice shown, by the vehicle's clock.
     captured_at: Option<Instant>,
-    /// Newest picture decoded exactly as the encoder has it.
+    /// Newest picture after which the strip was clean.
     clean: Option<u32>,
-    /// Newest lost picture.
+    /// Newest picture whose slice was lost.
     lost: Option<u32>,
-    /// Slices shown since that loss.
+    /// Number of slices shown since the loss in `lost`.
     since_lost: u32,
-    /// True if slices signal their history: then their encoder recovers without an IDR.
+    /// True if the newest slice other than an IDR signals its history: then the encoder recovers
+    /// without an IDR.
     recovers: bool,
-    /// Newest picture that arrived before any IDR and could not be shown.
+    /// Newest picture whose slice arrived and could not be shown, as before the first IDR.
     unusable: Option<u32>,
 }
 
 #[derive(Debug)]
 struct Held {
     slice: Slice,
-    /// Time at which to report the loss before it.
+    /// Time from which the loss before the slice is reported.
     told_from: Instant,
-    /// Time at which to stop waiting for the missing slices.
+    /// Time at which to stop waiting for the slices missing before this one.
     until: Instant,
 }
 
 impl Downlink {
-    /// Creates an empty downlink.
+    /// Creates a downlink without slices; a missing one is reported as lost after
+    /// `reorder_timeout`.
     pub fn new(reorder_timeout: Duration) -> Self {
         let strips = (0..Layout::STRIP_COUNT).map(|_| ReorderBuffer::new()).collect();
         Self { strips, reorder_timeout, counters: Counters::default() }
@@ -135,7 +138,8 @@ impl Downlink {
         strip.release(now, &mut self.counters, &mut show);
     }
 
-    /// Returns when the wait for the next held slice ends.
+    /// Returns the earliest instant at which the wait of a strip's first held slice ends; `None` if
+    /// none is held.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let held = self.strips.iter().filter_map(|strip| strip.held.first_key_value());
         held.map(|(_, held)| held.until).min()
@@ -148,13 +152,15 @@ impl Downlink {
         }
     }
 
-    /// Returns the strips that need an IDR, as bits.
+    /// Returns the strips that need an IDR, as bits: corrupt ones whose encoder does not recover by
+    /// itself, or has not within a second of slices.
     pub fn keyframe_strips(&self) -> u8 {
         let bit = |(index, strip): (usize, &ReorderBuffer)| u8::from(strip.needs_idr()) << index;
         self.strips.iter().enumerate().map(bit).fold(0, |bits, bit| bits | bit)
     }
 
-    /// Returns the report on each strip at `now`, for the vehicle's encoders.
+    /// Returns the report on each strip at `now`, for the vehicle's encoders; `None` for a strip of
+    /// which nothing has arrived.
     pub fn reports(&self, now: Instant) -> [Option<StripReport>; VideoFeedback::STRIPS_MAX] {
         let mut reports = [None; VideoFeedback::STRIPS_MAX];
         for (report, strip) in reports.iter_mut().zip(&self.strips) {
@@ -163,8 +169,8 @@ impl Downlink {
         reports
     }
 
-    /// Returns the layout of the pictures, once the size of every strip is known and all fit
-    /// together.
+    /// Returns the layout of the pictures; `None` until the size of every strip is known and all
+    /// fit together.
     pub fn layout(&self) -> Option<Layout> {
         let (width, _) = self.strips.first()?.concealer.size()?;
         let height = |strip: &ReorderBuffer| strip.concealer.size().map(|(_, height)| height);
@@ -189,12 +195,12 @@ impl Downlink {
         self.strips.iter().filter_map(|strip| strip.concealer.codec()).max()
     }
 
-    /// Discards the state of an earlier session.
+    /// Discards all slices and strip states of an earlier session; the counters stay.
     pub fn reset(&mut self) {
         self.strips = (0..Layout::STRIP_COUNT).map(|_| ReorderBuffer::new()).collect();
     }
 
-    /// Returns the counters.
+    /// Returns the counts of slices since the start, over all sessions.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -233,7 +239,8 @@ impl ReorderBuffer {
         Some(StripReport { newest, clean_before, lost_before })
     }
 
-    /// Returns the report if pictures arrive but the IDR before them was lost.
+    /// Returns the report for a strip that has shown nothing: its IDR counts as lost if later
+    /// pictures arrived and waited long enough. `None` if none has.
     fn report_without_idr(&self, now: Instant) -> Option<StripReport> {
         let mut held = self.held.iter().rev();
         let waited = held.find(|(_, held)| now >= held.told_from).map(|(picture, _)| *picture);
@@ -241,7 +248,7 @@ impl ReorderBuffer {
         Some(StripReport { newest, clean_before: None, lost_before: Some(1) })
     }
 
-    /// Returns the newest missing picture whose wait was long enough to report it.
+    /// Returns the newest missing picture whose wait was long enough to report it, if there is one.
     fn missing(&self, now: Instant) -> Option<u32> {
         let mut before = 0;
         let mut missing = None;
@@ -257,7 +264,8 @@ impl ReorderBuffer {
         missing
     }
 
-    /// Returns the picture interval before `slice`, from the capture times.
+    /// Returns the mean interval from the newest slice shown to `slice`, by their capture times;
+    /// zero if none was shown.
     fn interval(&self, slice: &Slice) -> Duration {
         let Some((picture, captured_at)) = self.newest.zip(self.captured_at) else {
             return Duration::ZERO;
@@ -353,7 +361,8 @@ fn is_after(a: u32, b: u32) -> bool {
     a != b && a.wrapping_sub(b) < 1 << 31
 }
 
-/// Maximum of waiting slices per strip: more than arrive within any sensible timeout.
+/// Maximum of waiting slices per strip, more than arrive within any sensible timeout; beyond it the
+/// first is shown.
 pub const HELD_MAX: usize = 16;
 /// Number of slices after which a strip that is still corrupt has lost its recovery: one second at
 /// 60 per second, several times the duration of any recovery.

@@ -9,8 +9,8 @@ use tokio::sync::mpsc;
 
 use crate::reception::Shared;
 
-/// Keeps `shared` up to date with the emulator's links and carries out cuts, forever. Without an
-/// address there is no emulator, and this never resolves.
+/// Keeps `shared` up to date with the emulator's links, and cuts or restores links as `cuts` asks,
+/// forever. Without an address there is no emulator, and this never resolves.
 pub(crate) async fn attend(
     address: Option<SocketAddr>,
     mut cuts: mpsc::Receiver<LinkAction>,

@@ -22,11 +22,11 @@ pub(crate) struct Fleet {
     picked: Option<Picked>,
     vehicles: Vec<VehicleEntry>,
     is_reached: bool,
-    /// Time of the pending list request, until its answer.
+    /// Time at which the pending list request was sent; `None` after its answer.
     asked_at: Option<Instant>,
     /// Round-trip time of the latest list request.
     round_trip: Option<Duration>,
-    /// Time of the next request.
+    /// Time of the next list request.
     due_at: Instant,
     refused: Option<Refused>,
     /// Public keys of vehicles: those of the settings, and of each one driven since the start.
@@ -71,11 +71,11 @@ named! {
     pub(crate) enum Listed {
         /// Free to be picked.
         Free: "free",
-        /// This operator has it.
+        /// Driven by this operator.
         Own: "own",
-        /// Another operator has it.
+        /// Taken by another operator.
         Taken: "taken",
-        /// It is not connected to the switchboard.
+        /// Not connected to the switchboard.
         Away: "away",
     }
 }
@@ -116,17 +116,18 @@ impl Fleet {
         })
     }
 
-    /// Returns the name of the wanted vehicle.
+    /// Returns the name of the wanted vehicle; `None` if a person has to pick one.
     pub(crate) fn picked(&self) -> Option<&str> {
         self.picked.as_ref().map(|picked| picked.name.as_str())
     }
 
-    /// Returns whether a person picked it and may pick another if it is not available.
+    /// Returns whether a person picked the wanted vehicle, so that another may be picked if it is
+    /// not available.
     pub(crate) fn is_by_person(&self) -> bool {
         self.picked.as_ref().is_some_and(|picked| picked.by_person)
     }
 
-    /// Picks a vehicle of the list for a person.
+    /// Picks a vehicle of the list for a person; picking the wanted one again does nothing.
     ///
     /// # Errors
     /// Returns the reason shown to the person, which [`told`](Self::told) also contains.
@@ -157,14 +158,15 @@ impl Fleet {
         (self.refused, self.asked_at, self.due_at) = (None, None, now);
     }
 
-    /// Records that the vehicle is not released, and why.
+    /// Records, for the consoles, that the wanted vehicle is not released, and why.
     pub(crate) fn keep(&mut self, word: Word) {
         if let Some(name) = self.picked().map(str::to_owned) {
             self.refuse(&name, word);
         }
     }
 
-    /// Handles the switchboard's refusal of the vehicle: a person must pick another.
+    /// Handles the switchboard's refusal of the wanted vehicle: it is no longer wanted, and a
+    /// person must pick another.
     pub(crate) fn handle_refused(&mut self, word: Word, now: Instant) {
         let Some(name) = self.picked().map(str::to_owned) else { return };
         self.leave(None, now);
@@ -180,13 +182,14 @@ impl Fleet {
         }
     }
 
-    /// Records the switchboard's list.
+    /// Records the switchboard's list of vehicles, and the round-trip time of its request.
     pub(crate) fn handle_list(&mut self, vehicles: Vec<VehicleEntry>, now: Instant) {
         self.round_trip = self.asked_at.take().map(|asked_at| now.since(asked_at));
         self.vehicles = vehicles;
     }
 
-    /// Returns when to request the list: every second while a person has to pick.
+    /// Returns when to request the list: every second while a person has to pick; `None` without a
+    /// connection or with a wanted vehicle.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         (self.is_reached && self.picked.is_none()).then_some(self.due_at)
     }
@@ -219,7 +222,7 @@ impl Fleet {
         }
     }
 
-    /// Returns the state for the consoles, as JSON.
+    /// Returns the wanted vehicle, the list and the latest refusal for the consoles, as JSON.
     pub(crate) fn told(&self) -> String {
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
         let vehicles = self.vehicles.iter().map(|entry| {
@@ -247,7 +250,8 @@ impl Fleet {
         json.to_string()
     }
 
-    /// Returns whether another operator has it; an older switchboard does not name the operator.
+    /// Returns whether another operator has the vehicle. An older switchboard does not name the
+    /// operator; then a taken vehicle counts as another's.
     fn is_taken(&self, entry: &VehicleEntry) -> bool {
         let is_own = entry.driver.as_ref() == Some(&self.own);
         match entry.state {
@@ -262,7 +266,7 @@ impl Fleet {
     }
 }
 
-/// About as often as a person looks at a list.
+/// Interval of list requests: about as often as a person looks at a list.
 const LIST_INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

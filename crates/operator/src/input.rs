@@ -26,12 +26,14 @@ pub(crate) struct Input {
     clock: Clock,
     sequence: u64,
     fed_back: Option<(VideoFeedback, Instant)>,
-    /// Console that drives, and console that may take over.
+    /// Console that drives, and console that may take over, if any.
     holding: Holding,
-    /// True if received slices are recorded, also when no console shows them.
+    /// True if received slices are recorded; then pictures are requested also when no console shows
+    /// them.
     records: bool,
     bystander: Bystander,
-    /// Time of the latest command of the driving console.
+    /// Time of the latest command of the driving console, or of an emergency stop while none
+    /// drives.
     driven_at: Instant,
 }
 
@@ -61,8 +63,8 @@ impl Input {
         }
     }
 
-    /// Handles a change of the driving console. Commands of the former one are dropped from now on,
-    /// and the vehicle learns of the change at once.
+    /// Handles a change of the driving console. Commands of the former one are dropped from now on;
+    /// if none follows, the vehicle learns at once that it is gone.
     pub(crate) fn handle_console(&mut self, holding: Holding) {
         let former = std::mem::replace(&mut self.holding, holding);
         if let (Some(gone), None) = (former.console, holding.console) {
@@ -134,13 +136,13 @@ impl Input {
     }
 
     /// Returns how long a command was on its way here; `None` if its page dates it ahead of this
-    /// clock.
+    /// clock by more than the clocks' error.
     fn age(&self, command: &Command, now: Instant) -> Option<Duration> {
         let unix = Instant::from_nanos(self.clock.unix_nanos(now));
         unix.age(command.sent_at, PAGE_ERROR)
     }
 
-    /// Sends a command as sent at `sent_at`, by this process's clock.
+    /// Numbers a command and sends it with the date `sent_at`, by this process's clock.
     fn send_dated(&mut self, command: Command, sent_at: Instant) {
         let age_max = self.shared.command_age_max();
         self.sequence += 1;
@@ -149,8 +151,8 @@ impl Input {
         self.send(channels::COMMAND, command.encode(), deadline);
     }
 
-    /// Sends video feedback and encoder requests to the vehicle if they have changed, and repeats
-    /// them periodically because a message may be lost.
+    /// Sends strip reports and encoder requests to the vehicle if they have changed, and otherwise
+    /// every 100 ms because a message may be lost. Does nothing without an established session.
     pub(crate) fn feed_back(&mut self) {
         if self.shared.standing().state != SessionState::Established {
             return;
@@ -185,12 +187,12 @@ impl Input {
     }
 }
 
-/// Returns whether a command asks for an emergency stop, in either form.
+/// Returns whether a command asks for an emergency stop, by number or by flag.
 fn is_stop(command: &Command) -> bool {
     command.emergency_stop || command.emergency_stop_number != 0
 }
 
-/// Emergency stop requested by a console that does not drive. It is merged into the driving
+/// Latest emergency stop requested by a console that does not drive. It is merged into the driving
 /// console's commands, so that only one console steers.
 #[derive(Debug, Default)]
 struct Bystander {
@@ -202,8 +204,8 @@ impl Bystander {
         self.asked = Some((number, now));
     }
 
-    /// Returns the driving console's command with the other's emergency stop added; its own stop
-    /// has precedence.
+    /// Returns the driving console's command with the other console's emergency stop added, if that
+    /// is at most 250 ms old; the driving console's own stop has precedence.
     fn add_to(&self, command: Command, now: Instant) -> Command {
         let fresh = self.asked.filter(|(_, at)| now.since(*at) <= DEADLINE);
         match (command.emergency_stop_number, fresh) {
@@ -213,19 +215,20 @@ impl Bystander {
     }
 }
 
-/// Deadline of units other than commands, whose deadline the guard sets.
+/// Deadline of units other than commands, and the least of an emergency stop. The guard's limit
+/// sets that of commands.
 const DEADLINE: Duration = Duration::from_millis(250);
-/// Silence after which the driving console's commands cannot carry another's stop; it sends more
-/// often while it runs.
+/// Silence of the driving console after which another's emergency stop is sent as a command of its
+/// own; a running page sends more often.
 const DRIVER_QUIET: Duration = Duration::from_millis(100);
-/// Greatest plausible error of a page's clock comparison. The error is at most half a round trip,
-/// and a page with a round trip of 100 ms is too far away to drive.
+/// Greatest plausible error of a page's clock comparison: at most half a round trip, and a page
+/// with a round trip of 100 ms is too far away to drive.
 const PAGE_ERROR: Duration = Duration::from_millis(50);
-/// Older than any command that is followed.
+/// Age with which a stop is dated that must not be followed as a command.
 const STALE: Duration = Duration::from_secs(60);
-/// First of a command's absences (schemas/command.fbs).
+/// Bit of the first absence of a command: the console is gone (schemas/command.fbs).
 const CONSOLE_GONE: u32 = 1;
-/// Interval of unchanged feedback.
+/// Interval at which unchanged feedback is repeated.
 const FEEDBACK_REPEAT: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

@@ -42,8 +42,9 @@ use crate::recorder::Recorder;
 use crate::rendezvous::{Choice, Rendezvous};
 use crate::round_trip_log::RoundTripLog;
 
-/// Runs an operator until `stop` resolves. `latest` holds the latest snapshot of the links. Each
-/// address that admits a browser goes to `announce`: one at the start, the next when it is used.
+/// Runs an operator until `stop` resolves. `latest` gets the snapshots of the session. Each address
+/// that admits a browser goes to `announce`: one for each right at the start, the next when it is
+/// used.
 ///
 /// # Errors
 /// Returns a one-line error that names the setting and the remedy if the settings are invalid.
@@ -142,7 +143,8 @@ pub async fn run(
     ended
 }
 
-/// Opens the console's address, and creates the token of the first browser.
+/// Opens the console's address, with TLS if it needs that, and creates the token of the first
+/// browser.
 async fn open_console(
     config: &Config,
     identity: &Identity,
@@ -165,7 +167,8 @@ async fn open_console(
     Ok((listener, Arc::new(access)))
 }
 
-/// Reports to the consoles and the metrics what is awaited, while no session reports it.
+/// Reports to the consoles and the metrics what is awaited, unless a session has reported its own
+/// status within 250 ms.
 fn tell_idle(hub: &Hub, shared: &Shared, latest: &Latest, clock: Clock) {
     hub.repeat_fleet();
     let now = clock.now();
@@ -217,7 +220,8 @@ fn beside(
 }
 
 const REQUESTS_MAX: usize = 64;
-/// Longer than a session's interval of its own reports.
+/// Interval at which [`tell_idle`] is called: longer than that of a session's own reports.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
-/// The interval of commands. A loss is reported to the vehicle at once.
+/// Interval at which feedback is checked, that of commands; a loss is reported to the vehicle at
+/// once.
 const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);

@@ -37,11 +37,11 @@ pub const PATH: &str = "/probe/packet-size";
 pub struct Step {
     /// Largest datagram from the vehicle: 150 to 1500 bytes of UDP payload.
     pub up_bytes: u16,
-    /// Largest datagram to the vehicle, in the same range.
+    /// Largest datagram to the vehicle: 150 to 1500 bytes of UDP payload.
     pub down_bytes: u16,
     /// Time for the sizes to take effect and for older packets to drain, at most 10 s.
     pub settle_ms: u64,
-    /// Duration of the measurement after that, 500 ms to 60 s.
+    /// Duration of the measurement after `settle_ms`, 500 ms to 60 s.
     pub measure_ms: u64,
 }
 
@@ -49,9 +49,9 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Measured to the end.
+    /// Measurements of a step that ran to its end.
     Measured(Measured),
-    /// Stopped early, with a short reason.
+    /// Reason for which the step was stopped early, in a few words.
     Stopped(String),
 }
 
@@ -115,7 +115,8 @@ impl Probe {
         }
     }
 
-    /// Runs one step. Dropping the future restores the configured sizes.
+    /// Runs one step; returns the measurements, or why it was stopped. Dropping the future restores
+    /// the configured sizes.
     async fn run(&self, step: &Step, next: &mut u64) -> Result<Measured, String> {
         let refused = || {
             let snapshot = self.latest.snapshot();
@@ -154,7 +155,8 @@ impl Probe {
         Ok(measured)
     }
 
-    /// Checks that there is a working session to probe.
+    /// Checks that a session is established, a link is up, and the vehicle has not refused the
+    /// probe.
     fn ready(&self) -> Result<(), String> {
         let standing = self.shared.standing();
         if standing.state != SessionState::Established {
@@ -171,8 +173,8 @@ impl Probe {
         }
     }
 
-    /// Asks the vehicle for a size and an answer; `None` ends the probe. Returns the next sequence
-    /// number.
+    /// Asks the vehicle to use a largest datagram and to answer; `None` ends the probe. Returns the
+    /// next sequence number.
     fn ask(&self, up_bytes: Option<u16>) -> u64 {
         let now = self.clock.now();
         let sequence = self.watch().as_mut().map_or(0, |watch| watch.ask(now));
@@ -220,7 +222,8 @@ impl Drop for Restore<'_> {
     }
 }
 
-/// Sizes in use during the measurement.
+/// Smallest size in use on the links that are up, in bytes, from the vehicle (`up`) and to it
+/// (`down`); 0 before it is known.
 #[derive(Default)]
 struct Used {
     up: u64,
@@ -246,7 +249,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The interval of an operator's commands, also in the lab.
+/// Interval of questions, which is that of an operator's commands in the lab too.
 const QUESTION_INTERVAL: Duration = Duration::from_millis(50);
 /// Time for which the vehicle keeps a size without a question: 20 questions in a row would have to
 /// be lost.

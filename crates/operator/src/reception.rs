@@ -40,7 +40,7 @@ pub(crate) use shared::{PICK, Shared, Strips};
 /// Dispatcher of the event loop's output, on the loop's thread.
 pub(crate) struct Reception {
     downlink: Downlink,
-    /// Age limit of a slice at its arrival.
+    /// Age from which a slice is too old to be shown.
     media_deadline: Duration,
     canvas: Canvas,
     topics: Topics,
@@ -51,18 +51,20 @@ pub(crate) struct Reception {
     latest: Latest,
     clock: Clock,
     telemetry_malformed: u64,
-    /// Slices with a capture time in the future, or received before the clocks were compared.
+    /// Slices shown whose age is unknown: captured in the future, or received before the clocks
+    /// were compared.
     slices_undated: u64,
-    /// Malformed units of other channels.
+    /// Malformed units of channels other than video and telemetry.
     others_malformed: u64,
     /// Time of the latest snapshot sent to the console.
     snapshot_at: Instant,
-    /// Bytes of all received units.
+    /// Total bytes of all received units.
     units_bytes: u64,
 }
 
 impl Reception {
-    /// Creates an empty reception.
+    /// Creates a reception that has received nothing; without a recorder or log, it records
+    /// nothing.
     pub(crate) fn new(
         config: &Config,
         (recorder, trips): (Option<Recorder>, Option<RoundTripLog>),
@@ -90,7 +92,8 @@ impl Reception {
         }
     }
 
-    /// Handles output of the event loop.
+    /// Handles one output of the event loop, unless it is of a session that does not count any
+    /// more.
     pub(crate) fn handle(&mut self, output: Output<'_>) {
         let shared = self.shared.clone();
         let mut expected = lock(&shared.expected);
@@ -177,7 +180,8 @@ impl Reception {
         }
     }
 
-    /// Reports whether packets of the vehicle still arrive.
+    /// Sets the session's state by whether packets of the vehicle still arrive: lost after 1 s
+    /// without any, established otherwise.
     fn judge(&self, session: &Session) {
         let Some(heard_at) = session.heard_at() else { return };
         let is_silent = self.clock.now().since(heard_at) >= HEARD_AGE_MAX;
@@ -191,7 +195,8 @@ impl Reception {
         }
     }
 
-    /// Forwards units after verifying them here, since a browser has no verifier.
+    /// Handles a unit other than video: verifies it, since a browser has no verifier, and shows it
+    /// or notes what it says.
     fn handle_unit(&mut self, channel: ChannelNumber, sent_at: Option<Instant>, bytes: &[u8]) {
         match channel {
             channels::TELEMETRY => match Telemetry::decode(bytes) {
@@ -230,7 +235,8 @@ impl Reception {
         }
     }
 
-    /// Records a unit of any channel under the descriptor that the vehicle announced.
+    /// Passes a unit of any channel but video to its program, and records it if the vehicle has
+    /// announced its channel.
     fn keep(&mut self, channel: ChannelNumber, sent_at: Option<Instant>, bytes: Vec<u8>) {
         let descriptor = self.topics.handle_unit(channel, &bytes, self.clock.now());
         if let Some(descriptor) = descriptor {
@@ -251,7 +257,7 @@ impl Reception {
         recorder.record_unit(recorder::Unit { descriptor, sent_at, came_at, bytes });
     }
 
-    /// Passes an observation to the probe, if one runs.
+    /// Passes an observation to the running probe; does nothing without one.
     fn watched(&self, note: impl FnOnce(&mut Watch)) {
         if let Some(watch) = lock(&self.shared.watch).as_mut() {
             note(watch);
@@ -336,14 +342,14 @@ impl Reception {
         self.watched(|watch| watch.handle_tick(session, payload, now));
     }
 
-    /// Returns the emulator's name of a link, or its destination.
+    /// Returns the emulator's name of a link or, without one, the link's destination.
     fn link_name(&self, view: &link::View) -> String {
         let emulated = lock(&self.shared.emulated_links);
         let name = emulated.get(usize::from(view.number.get())).map(|link| link.name.clone());
         name.unwrap_or_else(|| Destination::of(view.route).to_string())
     }
 
-    /// Returns the operator's observations of itself.
+    /// Returns the values and drop counters of the operator's process, for the snapshot.
     fn process(&self) -> ProcessStats {
         let shown = self.downlink.counters();
         let mut values = vec![
@@ -395,7 +401,7 @@ impl Reception {
     }
 }
 
-/// Returns whether the machine stands, by its own recent report.
+/// Returns whether the machine stands by its own recent report; false if its speed is unknown.
 fn stands_still(status: &Status) -> bool {
     // A speed that is not known is no number, which is below nothing.
     status.fresh_machine().is_some_and(|machine| {
@@ -431,7 +437,8 @@ pub(crate) fn metrics(
     page.finish()
 }
 
-/// Returns the prerequisite of a drive that an operator waits for, by its name in metrics.
+/// Returns the prerequisite of a drive that an operator waits for, by its name in metrics; `None`
+/// while a session is established.
 fn awaited(status: &OperatorStatus) -> Option<&'static str> {
     match status.session_state {
         SessionState::Registering => Some("switchboard"),
@@ -447,7 +454,7 @@ const STANDSTILL_SPEED_MAX: f32 = 0.05;
 /// Silence after which the vehicle counts as lost. An outage of all links is often shorter; the
 /// session continues after it.
 const HEARD_AGE_MAX: Duration = Duration::from_secs(1);
-/// People read the counters, so twice per second suffices.
+/// Interval of snapshots to the consoles: people read the counters, so twice per second suffices.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
 
 #[cfg(test)]

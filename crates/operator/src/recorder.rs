@@ -26,12 +26,12 @@ use log::Log;
 pub use log::Unit;
 use output::Output;
 
-/// A shown slice, for the record.
+/// A slice that was shown, to be recorded.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Number of the picture.
+    /// Number of the picture, as counted by the camera.
     pub picture: u32,
-    /// Number of the strip.
+    /// Number of the strip, from the top.
     pub strip: u8,
     /// Kind of slice.
     pub kind: SliceKind,
@@ -43,14 +43,14 @@ pub struct Entry {
     pub shown_at: Instant,
     /// True if the strip matched its encoder after this slice.
     pub is_clean: bool,
-    /// Annex B bytes, shared with the console's message.
+    /// Slice's NAL units with start codes (H.264 Annex B), shared with the console's message.
     pub bytes: Bytes,
 }
 
-/// Recorder of a session. It writes each strip's stream to `strip-N.h264`, and a line per slice to
-/// `slices.csv`. Strips that can be [joined](tautline_video::avc::Joiner) also go to `picture.h264`
-/// as complete pictures. All other units go to `channels.mcap`, with the descriptors of their
-/// channels.
+/// Recorder of one operator's run. It writes each strip's stream to `strip-N.h264`, and a line per
+/// slice to `slices.csv`. Strips that can be [joined](tautline_video::avc::Joiner) also go to
+/// `picture.h264` as complete pictures. All other units go to `channels.mcap`, with the descriptors
+/// of their channels.
 ///
 /// A dedicated thread writes the files. If the disk is too slow, full or failing, entries are
 /// dropped and counted by that name; the video is never blocked. Recording resumes in the same
@@ -66,20 +66,20 @@ pub struct Recorder {
 /// Reason for lost entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trouble {
-    /// The disk is too slow.
+    /// The disk is too slow: the queue of entries is full.
     Slow,
     /// The disk is full, or its user's quota is.
     Full,
-    /// The disk refuses to be written to.
+    /// Any other error of writing to the disk.
     Refuses,
 }
 
 /// Number of lost entries, by [`Trouble`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Dropped {
-    /// Slices.
+    /// Lost slices.
     pub slices: [u64; Trouble::ALL.len()],
-    /// Units of other channels.
+    /// Lost units of other channels.
     pub units: [u64; Trouble::ALL.len()],
 }
 
@@ -107,10 +107,10 @@ struct Files {
 }
 
 impl Trouble {
-    /// All reasons.
+    /// All reasons, in the order of the counters.
     pub const ALL: [Self; 3] = [Self::Slow, Self::Full, Self::Refuses];
 
-    /// Returns its description.
+    /// Returns the description of the reason, such as "disk full".
     pub fn words(self) -> &'static str {
         match self {
             Self::Slow => "disk too slow",
@@ -164,12 +164,12 @@ impl Recorder {
         Ok(Self { entries: Some(entries), thread: Some(thread), shared })
     }
 
-    /// Records a slice, or counts it as dropped if the disk is behind.
+    /// Queues a slice for writing; counts it as dropped if the queue is full.
     pub fn record(&mut self, entry: Entry) {
         self.take(Item::Slice(entry));
     }
 
-    /// Records a unit of another channel, or counts it as dropped if the disk is behind.
+    /// Queues a unit of another channel for writing; counts it as dropped if the queue is full.
     pub fn record_unit(&mut self, unit: Unit) {
         self.take(Item::Unit(unit));
     }
@@ -182,7 +182,7 @@ impl Recorder {
         Dropped { slices: counts(&self.shared.slices), units: counts(&self.shared.units) }
     }
 
-    /// Returns why nothing is recorded at present, if so.
+    /// Returns why nothing is written at present; `None` if the disk accepts everything.
     pub fn trouble(&self) -> Option<Trouble> {
         let place = usize::from(self.shared.trouble.load(Ordering::Relaxed)).checked_sub(1)?;
         Trouble::ALL.get(place).copied()
@@ -212,7 +212,7 @@ impl Shared {
         }
     }
 
-    /// Records the result of writing; returns the trouble, if there is one.
+    /// Records and logs the result of writing; returns the trouble, if there is one.
     fn set(&self, written: &io::Result<()>) -> Option<Trouble> {
         let trouble = written.as_ref().err().map(Trouble::of);
         let place = trouble.map_or(0, |trouble| trouble as u8 + 1);
@@ -234,7 +234,8 @@ impl Files {
         Ok(Self { strips, index, film, log, line: String::new() })
     }
 
-    /// Writes an item; after an error it is queued with the earlier ones.
+    /// Writes an item to its files, which may buffer it. After an error its bytes wait with the
+    /// earlier ones.
     fn take(&mut self, item: Item) -> io::Result<()> {
         let entry = match item {
             Item::Slice(entry) => entry,
@@ -307,15 +308,16 @@ fn write(items: &Receiver<Item>, mut files: Files, shared: &Shared, clock: &Cloc
 
 /// Name of the file with a line per slice.
 pub const INDEX: &str = "slices.csv";
-/// First line of that file.
+/// First line of [`INDEX`], with the names of its columns.
 pub const INDEX_HEAD: &str = "picture,strip,kind,captured_us,encoded_us,shown_us,bytes,clean";
 /// Name of the file with complete pictures.
 pub const PICTURES: &str = "picture.h264";
 /// Name of the file with the units of all channels except the video's.
 pub const CHANNELS: &str = "channels.mcap";
-/// 1.5 s of slices at 60 pictures per second.
+/// Maximum of queued entries: 1.4 s of slices at 60 pictures per second.
 const ENTRIES_MAX: usize = 512;
-/// Longest time that a part of a recording is in memory only.
+/// Interval at which buffered data is written: the longest time that a part of a recording is in
+/// memory only.
 const FLUSHED_AFTER: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

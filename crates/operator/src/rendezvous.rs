@@ -35,13 +35,14 @@ pub(crate) struct Rendezvous {
     relays: Relays,
     /// Newest introduction, until a missing answer of the vehicle is reported.
     introduced: Option<Introduced>,
-    /// Lease of the newest introduction, until the lease has ended.
+    /// Lease, epoch and vehicle of the newest introduction, until the lease has ended.
     held: Option<Held>,
-    /// Lease of a released vehicle, whose end is expected.
+    /// Name of the lease of the vehicle released last, whose end is expected.
     left: Option<[u8; 16]>,
-    /// Why the configured vehicle is refused, until the list of vehicles has arrived.
+    /// Why the configured vehicle is refused, until the list of vehicles, which the report names,
+    /// has arrived.
     refused: Option<String>,
-    /// Time at which to take a refused or released vehicle again.
+    /// Time at which to ask again for a refused or lost vehicle.
     take_at: Option<Instant>,
     /// Number of refusals since the last introduction.
     refusals: u32,
@@ -66,18 +67,20 @@ struct Introduced {
     punched: String,
 }
 
-/// State of the session, as known from the switchboard's latest message.
+/// State of the session and its reason, as set by the switchboard's messages and the vehicle's
+/// traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
-    /// State of the session.
+    /// State of the session with the vehicle, or of the way to it.
     pub state: SessionState,
-    /// Reason, in words for the operator.
+    /// Reason for the state, in words for the operator; empty if there is none.
     pub reason: String,
 }
 
 impl Rendezvous {
-    /// Starts registering, and takes the configured vehicle or the one that `choices` pick from the
-    /// list that `hub` shows. Reconnects automatically for as long as it exists.
+    /// Connects to the switchboard, registers, and takes the configured vehicle or the one that
+    /// `choices` pick from the list that `hub` shows. Reconnects automatically for as long as it
+    /// exists.
     ///
     /// # Errors
     /// Fails if a key is malformed.
@@ -202,7 +205,7 @@ impl Rendezvous {
         }
     }
 
-    /// Releases the vehicle and closes the connection.
+    /// Releases the vehicle, if there is one, and closes the connection to the switchboard.
     pub(crate) async fn close(self) {
         // A lost connection has released it already.
         let _ = self.client.handle().send(Control::Release.encode());
@@ -334,8 +337,8 @@ impl Rendezvous {
         }
     }
 
-    /// Handles a refusal by the switchboard: a vehicle picked by a person is given up, a configured
-    /// one is awaited.
+    /// Handles a refusal by the switchboard: a vehicle that a person picked, and that has had no
+    /// session, is given up; any other wanted one is requested again later.
     fn handle_refusal(
         &mut self,
         reason_code: Refusal,
@@ -368,7 +371,7 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// Carries out a person's choice, or shows why not.
+    /// Carries out a person's choice, or shows on the consoles why not.
     fn handle_choice(
         &mut self,
         choice: Choice,
@@ -424,21 +427,24 @@ impl Rendezvous {
         self.hub.show_fleet(&self.fleet.told());
     }
 
-    /// Sets the messages to send on each new connection, and returns the first.
+    /// Sets what each new connection sends first: the registration and the request for the vehicle.
+    /// Returns the registration.
     fn greet(&self, config: &Config, driver: &Driver) -> Vec<u8> {
         let register = register(config, driver, &self.candidates.borrow(), self.held.clone());
         self.client.handle().set_greeting(vec![register.clone(), take(&self.fleet)]);
         register
     }
 
-    /// Schedules taking the vehicle again, with a longer pause each time.
+    /// Schedules the next request for the vehicle, unless one is scheduled, with a longer pause
+    /// each time.
     fn take_later(&mut self, now: Instant) {
         let pause = TAKE_PAUSE.saturating_mul(1 << self.refusals.min(8)).min(TAKE_PAUSE_MAX);
         self.refusals = self.refusals.saturating_add(1);
         self.take_at.get_or_insert(now + pause);
     }
 
-    /// Reports that nothing has arrived from the vehicle, if so, and the possible cause.
+    /// Reports that nothing has arrived from the introduced vehicle for 5 s, with the possible
+    /// cause; does nothing if something has.
     fn tell_unheard(&mut self, shared: &Shared) {
         let Some(Introduced { punched, .. }) = self.introduced.take() else { return };
         let seconds = UNHEARD_MAX.as_secs();
@@ -455,7 +461,8 @@ impl Rendezvous {
     }
 }
 
-/// Returns the addresses at which the vehicle reaches this end, for the switchboard.
+/// Returns the addresses at which the vehicle reaches this end, configured or local, with those of
+/// TLS last.
 fn advertised(config: &Config, locals: &[SocketAddr], tls: Option<SocketAddr>) -> Vec<String> {
     let datagrams = if config.advertise.is_empty() { locals } else { &config.advertise };
     let streams = match config.tls_advertise.is_empty() {
@@ -467,7 +474,7 @@ fn advertised(config: &Config, locals: &[SocketAddr], tls: Option<SocketAddr>) -
     datagrams.chain(streams).map(|destination| destination.to_string()).collect()
 }
 
-/// Returns the message that takes the wanted vehicle, or releases an earlier lease if none is
+/// Returns the message that requests the wanted vehicle, or releases an earlier one if none is
 /// wanted.
 fn take(fleet: &Fleet) -> Vec<u8> {
     match fleet.picked() {
@@ -488,8 +495,7 @@ fn known_vehicle(key: [u8; 32], fleet: &Fleet, shared: &Shared) -> anyhow::Resul
     Ok(key)
 }
 
-/// Returns the operator's registration, including its addresses unless configured and as far as
-/// they are known.
+/// Returns the operator's registration, with its configured addresses or those known so far.
 fn register(
     config: &Config,
     driver: &Driver,
@@ -516,7 +522,8 @@ fn punch_targets(config: &Config, driver: &Driver, candidates: &[Candidate]) -> 
     pairs.into_iter().map(|pair| pair.route).collect()
 }
 
-/// Returns a text for people about the attempts, and the remaining options if UDP is blocked.
+/// Returns a text for people about the addresses tried and, if there is no TLS, the options that
+/// remain where UDP is blocked.
 fn in_words(punches: &[Route], is_over_tls: bool) -> String {
     let tried = match punches {
         [] => "it may be a firewall, or a wrong address given to the vehicle".to_owned(),
@@ -541,9 +548,11 @@ impl Standing {
 /// Remedy for a network that blocks UDP, if this end has no TLS.
 const NO_TLS: &str = "There is no link over TLS to replace UDP: give this operator a TCP port \
                       with --tls 0.0.0.0:443 that the vehicle can reach, or a relay with `tls`";
-/// Longer than any working candidate pair needs.
+/// Time after an introduction without a packet of the vehicle that is reported: longer than any
+/// working candidate pair needs.
 const UNHEARD_MAX: Duration = Duration::from_secs(5);
-/// Pause before a refused or released vehicle is taken again; it doubles each time.
+/// Pause before a refused or lost vehicle is requested again; it doubles each time, up to
+/// [`TAKE_PAUSE_MAX`].
 const TAKE_PAUSE: Duration = Duration::from_secs(1);
 const TAKE_PAUSE_MAX: Duration = Duration::from_secs(30);
 

@@ -9,18 +9,18 @@ use tautline_net::latency::{Leg, Log, OneWay, Sample};
 use tautline_transport::{LinkNumber, RoundTrip};
 use tautline_units::{ByteCount, Instant};
 
-/// Log of a session's round trips, each recorded once, in files of latency.
+/// Log of the sessions' round trips, each recorded once, in files of latency.
 #[derive(Debug)]
 pub(crate) struct RoundTripLog {
     log: Log,
     vehicle: Arc<str>,
     clock: Clock,
-    /// Number of the next round trip; `None` before the first of a session.
+    /// Number of the next round trip to record; `None` before the first of a session.
     next_number: Option<u64>,
 }
 
 impl RoundTripLog {
-    /// Creates `folder` if it is missing, and begins new files there.
+    /// Creates `folder` if it is missing, and begins new files of latency there.
     ///
     /// # Errors
     /// Fails if the folder or a file cannot be created.
@@ -29,12 +29,15 @@ impl RoundTripLog {
         Ok(Self { log, vehicle: "".into(), clock, next_number: None })
     }
 
-    /// Records a new session with `vehicle`, in which round trips are counted from the start.
+    /// Prepares for a new session with `vehicle`; nothing is written. The first round trip seen of
+    /// the session sets where its numbering begins.
     pub(crate) fn handle_new_session(&mut self, vehicle: &str) {
         (self.next_number, self.vehicle) = (None, vehicle.into());
     }
 
-    /// Records the newest round trips that are not recorded yet; `links` has the links' names.
+    /// Records those of the newest round trips, in ascending order, that are not recorded yet; gaps
+    /// in their numbers count as dropped. `links` has the links' names; a link without one gets its
+    /// number.
     pub(crate) fn record<'a>(
         &mut self,
         newest: impl Iterator<Item = &'a RoundTrip>,
@@ -54,7 +57,8 @@ impl RoundTripLog {
         }
     }
 
-    /// Returns how many round trips were dropped because the disk was too slow.
+    /// Returns how many round trips were dropped, because they were seen too late or the disk was
+    /// too slow.
     pub(crate) fn dropped(&self) -> u64 {
         self.log.lost()
     }
@@ -76,7 +80,7 @@ impl RoundTripLog {
     }
 }
 
-/// More than three hours of four links with a ping every 20 ms.
+/// Limit of the log's size: more than three hours of four links with a ping every 20 ms.
 const BYTES_MAX: ByteCount = ByteCount::new(256 << 20);
 
 #[cfg(test)]

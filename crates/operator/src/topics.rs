@@ -10,7 +10,8 @@ use tautline_transport::ChannelNumber;
 use tautline_transport::channel::Descriptor;
 use tautline_units::Instant;
 
-/// All channels that the vehicle has described, including Tautline's own.
+/// All channels that the vehicle has described, including Tautline's own, and the local programs
+/// that get units.
 pub(crate) struct Topics {
     channels: BTreeMap<ChannelNumber, Topic>,
     programs: BTreeMap<String, Client>,
@@ -23,7 +24,7 @@ struct Topic {
     newest: Option<Newest>,
 }
 
-/// Newest unit of a topic, truncated for the page.
+/// Newest unit of a topic: its arrival, its length, and its first 512 bytes for the page.
 struct Newest {
     at: Instant,
     length: usize,
@@ -45,7 +46,7 @@ impl Topics {
         topics
     }
 
-    /// Forgets the channel numbers of an earlier session.
+    /// Forgets the channels of an earlier session, except Tautline's own.
     pub(crate) fn handle_new_session(&mut self) {
         let ours = channels::all().into_iter();
         let ours = ours.map(|channel| (channel.number, Topic::of(channel.descriptor)));
@@ -59,8 +60,9 @@ impl Topics {
         }
     }
 
-    /// Handles a unit, forwards it to its program, and returns its descriptor; `None` before the
-    /// channel is described.
+    /// Keeps a unit for the page and forwards it to its program, unless the channel is one of
+    /// Tautline's own; returns its descriptor. `None`, and counted, before the channel is
+    /// described.
     pub(crate) fn handle_unit(
         &mut self,
         channel: ChannelNumber,
@@ -81,7 +83,8 @@ impl Topics {
         Some(topic.descriptor.clone())
     }
 
-    /// Returns what a console shows of other programs' topics, as JSON; `None` without topics.
+    /// Returns the other programs' topics with their newest units for the consoles, as JSON; `None`
+    /// without topics.
     pub(crate) fn told(&self, now: Instant) -> Option<String> {
         let theirs = self.channels.iter().filter(|(channel, _)| channel.get() >= APPLICATION_MIN);
         let told: Vec<_> = theirs.map(|(channel, topic)| topic.told(*channel, now)).collect();
@@ -121,7 +124,7 @@ impl Topic {
     }
 }
 
-/// Returns the readable text of a unit; `None` if it is not text.
+/// Returns the readable beginning of a unit, with ` ..` if it is longer; `None` if it is not text.
 fn text(newest: &Newest) -> Option<String> {
     let is_cut = newest.length > newest.begin.len();
     let readable = match std::str::from_utf8(&newest.begin) {
@@ -136,7 +139,7 @@ fn text(newest: &Newest) -> Option<String> {
     is_text.then(|| format!("{readable}{}", if is_cut { " .." } else { "" }))
 }
 
-/// Bytes of a unit that a page shows.
+/// Maximum bytes of a unit that a page shows.
 const SHOWN_BYTES_MAX: usize = 512;
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub struct Opening {
     pub address: String,
     /// SHA-256 of the certificate shown to the browser; `None` without TLS.
     pub fingerprint: Option<String>,
-    /// Right of that browser's pages.
+    /// Right that the browser's pages will have.
     pub right: Right,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Access {
 pub(crate) struct Browser(pub(crate) u64);
 
 struct Door {
-    /// Tokens that admit the next browser, one for each available right.
+    /// Token that admits the next browser, for each available right.
     tokens: Vec<(Right, Secret)>,
     /// Admitted browsers with their secrets, the newest last.
     admitted: VecDeque<Admitted>,
@@ -75,13 +75,13 @@ pub(crate) struct Names {
     hosts: Vec<String>,
 }
 
-/// 128 random bits; compared in constant time, and never logged.
+/// 128 random bits, written as 32 hexadecimal digits; compared in constant time, and never logged.
 #[derive(Clone, Copy)]
 struct Secret([u8; 16]);
 
 impl Access {
-    /// Creates an access by `names`. The first token for each of `rights` is created and announced,
-    /// and so is each token that replaces a used one.
+    /// Creates an access by `names` for a console at `port`. The first token for each of `rights`
+    /// is created and announced, and so is each token that replaces a used one.
     ///
     /// # Errors
     /// Fails if the system provides no randomness.
@@ -111,7 +111,9 @@ impl Access {
         &self.names
     }
 
-    /// Redeems a token, once; returns the cookie to set, and announces the next token's address.
+    /// Redeems a token, once: admits a browser, announces the next token's address, and returns the
+    /// line that sets the browser's cookie. `None` if the token is unknown or was used. The oldest
+    /// browser of the same right is displaced if there are 16.
     pub(crate) fn exchange(&self, token: &[u8]) -> Option<String> {
         // Created first: a redeemed token must leave a new one.
         let (cookie, next) = (Secret::draw().ok()?, Secret::draw().ok()?);
@@ -140,7 +142,8 @@ impl Access {
         Some(format!("{}={cookie}{path}; HttpOnly; SameSite=Strict{secure}", self.cookie_name))
     }
 
-    /// Returns the admitted browser whose cookie is in the request, and its right.
+    /// Returns the admitted browser whose cookie is in the request, and its right; `None` without
+    /// such a cookie.
     pub(crate) fn admitted(&self, headers: &HeaderMap) -> Option<(Browser, Right)> {
         let door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
@@ -153,7 +156,8 @@ impl Access {
         browsers.next().map(|admitted| (admitted.browser, admitted.right))
     }
 
-    /// Announces the address for the next browser of this right, if the right is available.
+    /// Announces the address that admits the next browser of this right; does nothing if the right
+    /// is not available.
     fn announce(&self, right: Right) {
         let door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
         let token = door.tokens.iter().find(|(of, _)| *of == right).map(|(_, token)| *token);
@@ -223,7 +227,8 @@ impl Names {
         Ok(Self { is_secure: true, is_behind: true, path, hosts: hosts.collect() })
     }
 
-    /// Returns the browser's address. Behind a proxy it is the last entry of the proxy's header.
+    /// Returns the IP address of the browser: `peer` or, behind a proxy, the last entry of the
+    /// proxy's `X-Forwarded-For`, if it is valid.
     pub(crate) fn visitor(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         if !self.is_behind {
             return peer;
@@ -244,7 +249,8 @@ impl Names {
         })
     }
 
-    /// Returns the first origin of the console's own pages.
+    /// Returns the origin of the console under its first name, such as
+    /// `https://drive.example:8443`.
     pub(crate) fn origin(&self) -> String {
         format!("{}://{}", self.scheme(), self.hosts.first().expect("there is always a name"))
     }
@@ -277,27 +283,27 @@ impl Secret {
         Ok(Self(*seed.first_chunk().expect("a seed is longer")))
     }
 
-    /// Compares in constant time.
+    /// Returns whether `text` is this secret as hexadecimal digits; compares in constant time.
     fn is(&self, text: &[u8]) -> bool {
         self.to_string().as_bytes().ct_eq(text).into()
     }
 }
 
-/// 32 hexadecimal digits.
+/// Writes the secret as 32 lower-case hexadecimal digits.
 impl fmt::Display for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-/// Returns the value of a header; `None` if there are two.
+/// Returns the value of a header; `None` if it is missing, given twice, or not text.
 fn single(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;
     values.next().is_none().then(|| value.to_str().ok()).flatten()
 }
 
-/// Returns the port after a name or an address; IPv6 addresses are in brackets.
+/// Returns the port after a name or an address; `None` without one. IPv6 addresses are in brackets.
 fn port_of(host: &str) -> Option<u16> {
     let (before, port) = host.rsplit_once(':')?;
     let is_whole = !before.contains(':') || before.ends_with(']');

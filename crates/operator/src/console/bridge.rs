@@ -22,7 +22,8 @@ use super::wire::{self, SliceHead, kind, tagged};
 /// Request of a browser.
 #[derive(Debug)]
 pub enum Request {
-    /// Positions of wheel and pedals from the driving console, or an emergency stop from another.
+    /// Positions of wheel and pedals from the driving console or its successor, or an emergency
+    /// stop from another.
     Command(Command),
     /// Cut or restore an emulated link.
     Link(LinkAction),
@@ -33,8 +34,9 @@ pub enum Request {
 }
 
 impl Request {
-    /// Returns whether a console of this role may make the request; an emergency stop counts from
-    /// each.
+    /// Returns whether a console of this role may make the request. The driving console may make
+    /// each, a successor may command, and any other may make an emergency stop unless it only
+    /// watches.
     fn is_taken_from(&self, role: Role) -> bool {
         match (self, role) {
             (_, Role::Drives) | (Self::Command(_), Role::Succeeds) => true,
@@ -63,26 +65,26 @@ pub struct Hub {
     fleet: Mutex<Bytes>,
     metrics: Mutex<String>,
     requests: mpsc::Sender<Request>,
-    /// Console that drives.
+    /// Console that drives and its successor, for the operator's input.
     holding: watch::Sender<Holding>,
-    /// Decoder of the page that reported last.
+    /// Decoder that a page reported last; `None` before the first report.
     decoder: Mutex<Option<Decoder>>,
-    /// Requests of the browser to the encoders.
+    /// Requests of the driving console and of this hub to the encoders, since they were last taken.
     feedback: Mutex<VideoFeedback>,
     unix_micros: Box<dyn Fn() -> u64 + Send + Sync>,
-    /// Slices dropped because the browser was too slow.
+    /// Slices dropped because a console's queue was full: the browser was too slow.
     pub slices_dropped: AtomicU64,
     /// Malformed messages of browsers.
     pub messages_malformed: AtomicU64,
-    /// Requests that came faster than they could be carried out.
+    /// Requests dropped because the queue to the operator's input was full.
     pub requests_dropped: AtomicU64,
-    /// Requests of a console that does not drive.
+    /// Requests refused because the console's role does not permit them.
     pub requests_refused: AtomicU64,
-    /// Commands of one console above the rate of any page.
+    /// Commands dropped because their console sent more than any page does.
     pub commands_flooded: AtomicU64,
-    /// Commands that were delayed between the browser and here.
+    /// Commands refused because they took too long from the browser to here.
     pub commands_stale: AtomicU64,
-    /// Commands that the browser dated ahead of this clock.
+    /// Commands refused because the browser dated them ahead of this clock.
     pub commands_ahead: AtomicU64,
 }
 
@@ -100,7 +102,7 @@ named! {
 }
 
 impl Decoder {
-    /// All of them, in the order of the page's numbers.
+    /// All decoders, in the order of the page's numbers.
     pub(crate) const ALL: [Self; 3] = [Self::Hardware, Self::Processor, Self::Unknown];
 }
 
@@ -116,13 +118,16 @@ struct Consoles {
     holder: Holder,
     places: Vec<Place>,
     places_made: u64,
-    /// Latest change of the driving console, with its time in Unix microseconds.
+    /// Latest change of the driving console, with its time in Unix microseconds; `None` before the
+    /// first.
     changed: Option<(Change, u64)>,
-    /// Time of the vehicle's latest report of standstill, Unix microseconds.
+    /// Time of the vehicle's latest report, in Unix microseconds, if it said that the vehicle
+    /// stands still.
     stood_still_at: Option<u64>,
-    /// Console that the vehicle's guard lets drive, and the time of the report, Unix microseconds.
+    /// Console that the vehicle's guard lets drive by its latest report, and the time of that
+    /// report in Unix microseconds; `None` if it lets none.
     guarded: Option<(ConsoleId, u64)>,
-    /// Time at which the driving console agreed to hand over, Unix microseconds.
+    /// Time at which the driving console last agreed to hand over, Unix microseconds; 0 before.
     agreed_at: u64,
     /// Operator of these consoles, as listed by the switchboard.
     operator: Option<Known>,
@@ -147,9 +152,10 @@ struct Place {
     standing: watch::Sender<Bytes>,
     /// True until the newest hello is sent; nothing else goes before it.
     hello_is_due: bool,
-    /// Strips whose stream has a gap for this console until their next IDR.
+    /// Strips, as bits, of which this console gets no slice before their next IDR, because it
+    /// missed one.
     waiting_for_idr: u8,
-    /// Rate limits of its commands.
+    /// Rate limits of the console's commands.
     lane: Lane,
 }
 
@@ -172,7 +178,7 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
-    /// Returns the message for the browser.
+    /// Returns the reason that the browser gets, in words.
     pub(crate) fn told(self) -> &'static str {
         match self {
             Self::Full => "too many consoles are open",
@@ -184,11 +190,11 @@ impl Refused {
 /// A console's end of the bridge.
 #[derive(Debug)]
 pub(crate) struct Joined {
-    /// Number of its client connection.
+    /// Number of the console's client connection.
     pub(crate) number: u64,
-    /// Messages to the console; the queue is bounded, and what does not fit is dropped.
+    /// Queue of messages to the console, bounded; a message that does not fit is dropped.
     pub(crate) messages: mpsc::Receiver<Bytes>,
-    /// Role message; closed when the same page has reconnected.
+    /// Newest role message; closed when the same page has reconnected.
     pub(crate) standing: watch::Receiver<Bytes>,
 }
 
@@ -264,7 +270,7 @@ impl Hub {
         lock(&self.metrics).clone()
     }
 
-    /// Shows a slice to the driving console, and to one that is about to take over. A console that
+    /// Shows a slice to the driving console, and to its successor, if there are any. A console that
     /// missed a slice of a strip gets that strip again from its next IDR on, which is requested.
     pub fn show_slice(&self, head: SliceHead, message: Bytes) {
         let mut consoles = lock(&self.consoles);
@@ -279,8 +285,8 @@ impl Hub {
         }
     }
 
-    /// Shows a slice to one console. Of the strips it has missed, an IDR is requested only for
-    /// those in `asked`.
+    /// Shows a slice to one console, unless it waits for an IDR of that strip. Such an IDR is
+    /// requested only if its strip's bit is in `asked`.
     fn show_slice_to(&self, place: &mut Place, head: SliceHead, message: Bytes, asked: u8) {
         let bit = 1_u8 << head.strip;
         if place.waiting_for_idr & bit != 0 && head.kind != SliceKind::Idr {
@@ -296,8 +302,10 @@ impl Hub {
         }
     }
 
-    /// Forwards a vehicle's telemetry unchanged. At standstill a console that asks to drive gets
-    /// the role. An agreed successor gets it once the vehicle's guard lets `holder` drive.
+    /// Forwards a vehicle's telemetry unchanged to all consoles. While the vehicle stands still, a
+    /// console that asks to drive gets the role. An agreed successor gets it once the vehicle's
+    /// guard lets it drive: `holder` is the number of the console that the guard lets drive, 0 for
+    /// none.
     pub fn show_telemetry(&self, bytes: &[u8], stands_still: bool, holder: u64) {
         self.follow_guard(NonZeroU64::new(holder).map(ConsoleId));
         if stands_still {
@@ -326,17 +334,17 @@ impl Hub {
         }
     }
 
-    /// Shows the operator's own status.
+    /// Shows the encoded status of the operator's process to all consoles.
     pub fn show_status(&self, bytes: &[u8]) {
         self.show(kind::STATUS, bytes);
     }
 
-    /// Shows a snapshot of either end.
+    /// Shows an encoded snapshot of either end to all consoles.
     pub fn show_snapshot(&self, bytes: &[u8]) {
         self.show(kind::SNAPSHOT, bytes);
     }
 
-    /// Shows the topics of other programs.
+    /// Shows the topics of other programs, as JSON, to all consoles.
     pub(crate) fn show_topics(&self, json: &[u8]) {
         self.show(kind::TOPICS, json);
     }
@@ -347,7 +355,7 @@ impl Hub {
         self.repeat_fleet();
     }
 
-    /// Repeats the list, since a slow console may have missed it.
+    /// Shows the latest list of vehicles again, since a slow console may have missed it.
     pub(crate) fn repeat_fleet(&self) {
         let fleet = lock(&self.fleet).clone();
         if !fleet.is_empty() {
@@ -355,7 +363,8 @@ impl Hub {
         }
     }
 
-    /// Returns the browser's requests to the encoders; keyframe requests are returned once.
+    /// Returns the requests to the encoders; keyframe requests are cleared by that, the rest
+    /// persists.
     pub fn take_feedback(&self) -> VideoFeedback {
         let mut feedback = lock(&self.feedback);
         let taken = *feedback;
@@ -363,17 +372,19 @@ impl Hub {
         taken
     }
 
-    /// Returns the decoder of the last page that reported it.
+    /// Returns the decoder that a page reported last; `None` before the first report.
     pub(crate) fn decoder(&self) -> Option<Decoder> {
         *lock(&self.decoder)
     }
 
-    /// Returns a receiver of the driving console, now and after each change.
+    /// Returns a receiver of which console drives and which may take over, now and after each
+    /// change.
     pub(crate) fn holding(&self) -> watch::Receiver<Holding> {
         self.holding.subscribe()
     }
 
-    /// Adds a console; one with the same id has reconnected, and its former connection is closed.
+    /// Adds a console; if one with the same id is connected, the page has reconnected, and its
+    /// former connection is closed.
     ///
     /// # Errors
     /// Fails if there are too many consoles, or if its number belongs to another browser.
@@ -423,7 +434,7 @@ impl Hub {
         Ok(Joined { number, messages: receiver, standing })
     }
 
-    /// Removes the console of client connection `number`, unless it has reconnected.
+    /// Removes the console of client connection `number`; does nothing if it has reconnected since.
     pub(crate) fn leave(&self, number: u64) {
         let mut consoles = lock(&self.consoles);
         let Some(at) = consoles.places.iter().position(|place| place.number == number) else {
@@ -435,7 +446,8 @@ impl Hub {
         consoles.tell_standing();
     }
 
-    /// Handles a message of the console of client connection `number`.
+    /// Handles a message of the console of client connection `number`: answers clock messages,
+    /// counts what is malformed, refused or too much, and passes requests on to the operator.
     pub(crate) fn handle(&self, number: u64, message: &[u8]) {
         let mut consoles = lock(&self.consoles);
         let Some(place) = consoles.places.iter().find(|place| place.number == number) else {
@@ -544,8 +556,8 @@ impl Hub {
         }
     }
 
-    /// Sends the newest hello if it is due and the queue has room; returns whether it has been
-    /// sent.
+    /// Sends the newest hello if it is due and the queue has room; returns whether none is due any
+    /// more.
     fn greet(&self, place: &mut Place) -> bool {
         if place.hello_is_due {
             let hello = lock(&self.hello).clone();
@@ -605,7 +617,8 @@ impl Hub {
         self.holding.send_if_modified(|told| std::mem::replace(told, holding) != holding);
     }
 
-    /// Restarts every strip for the driving console, if there is one.
+    /// Restarts every strip for the driving console, if there is one, and forgets the encoders'
+    /// requests of the former one.
     fn begin_pictures(&self, consoles: &mut Consoles) {
         let mut feedback = VideoFeedback::default();
         if let Some(place) = consoles.holding_place() {
@@ -615,7 +628,7 @@ impl Hub {
         *lock(&self.feedback) = feedback;
     }
 
-    /// Joins a driving console for a test and removes a former one.
+    /// Joins a console for a test, which drives, and removes the first one that is connected.
     #[cfg(test)]
     pub(crate) fn attach(&self) -> (mpsc::Receiver<Bytes>, Joined) {
         let former = lock(&self.consoles).places.first().map(|place| place.number);
@@ -704,7 +717,7 @@ impl std::fmt::Debug for Hub {
     }
 }
 
-/// Parses a vehicle's name from a page's message.
+/// Parses a vehicle's name from a page's message; `None` unless it is text of 1 to 64 bytes.
 fn vehicle_name(bytes: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(bytes).ok()?;
     (1..=NAME_BYTES_MAX).contains(&name.len()).then(|| name.to_owned())
@@ -715,15 +728,17 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 const ALL_STRIPS: u8 = (1 << Layout::STRIP_COUNT) - 1;
-/// A third of a second of slices at 60 pictures per second.
+/// Maximum of messages queued for a console: a third of a second of slices at 60 pictures per
+/// second.
 const MESSAGES_MAX: usize = 128;
-/// More than the people who would share one vehicle.
+/// Maximum of connected consoles: more than the people who would share one vehicle.
 const CONSOLES_MAX: usize = 8;
 /// Maximum of watching consoles among these, so that those that may drive find room.
 const WATCHING_MAX: usize = 4;
-/// The control plane's limit of a name.
+/// Maximum bytes of a vehicle's name, by the control plane.
 const NAME_BYTES_MAX: usize = 64;
-/// Telemetry arrives about 20 times per second; after a longer time the vehicle may be moving.
+/// Age from which a report of the vehicle says nothing of now: telemetry arrives about 20 times per
+/// second, and after a longer time the vehicle may be moving.
 const STANDSTILL_AGE_MAX: Duration = Duration::from_millis(300);
 
 /// Time limit for a successor to take over; afterwards the present console continues to drive.

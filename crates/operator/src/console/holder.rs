@@ -3,7 +3,7 @@
 use super::named::named;
 use std::num::NonZeroU64;
 
-/// Random number of a loaded page, kept when the page reconnects.
+/// Random number, not 0, of a loaded page, kept when the page reconnects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct ConsoleId(pub(crate) NonZeroU64);
 
@@ -14,7 +14,7 @@ pub(crate) struct Holder {
     request: Option<Request>,
     /// Request that the driving console has granted, until the vehicle's guard hands over.
     agreed: Option<Request>,
-    /// Console that was refused last, until it asks again.
+    /// Console that was refused last, until it asks again or the driving console changes.
     refused: Option<ConsoleId>,
     request_count: u32,
 }
@@ -36,22 +36,22 @@ pub(crate) struct Change {
 }
 
 named! {
-    /// Reason of the change.
+    /// Reason for a change of the driving console.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(crate) enum Reason {
-        /// No console drove.
+        /// No other console drove.
         Vacant: "vacant",
-        /// The driving console agreed.
+        /// The former driving console agreed.
         Consent: "consent",
         /// The vehicle stood still.
         Standstill: "standstill",
-        /// The driving console is gone.
+        /// The former driving console is gone.
         Gone: "gone",
     }
 }
 
 named! {
-    /// Role of a console.
+    /// Role of a console towards the vehicle and the driving console.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(crate) enum Role {
         /// Drives.
@@ -70,22 +70,24 @@ named! {
 }
 
 impl Holder {
-    /// Returns the console that drives.
+    /// Returns the console that drives; `None` if none does.
     pub(crate) fn holding(&self) -> Option<ConsoleId> {
         self.holding
     }
 
-    /// Returns the request to the driving console.
+    /// Returns the request that the driving console has not answered yet, if any.
     pub(crate) fn request(&self) -> Option<Request> {
         self.request
     }
 
-    /// Returns the request that the driving console has granted.
+    /// Returns the request that the driving console has granted, if any, until the guard hands
+    /// over.
     pub(crate) fn agreed(&self) -> Option<Request> {
         self.agreed
     }
 
-    /// Returns the console that may take over at any moment.
+    /// Returns the console that may take over at any moment, because the driving one has agreed;
+    /// `None` if there is none.
     pub(crate) fn successor(&self) -> Option<ConsoleId> {
         self.agreed.map(|request| request.from)
     }
@@ -105,7 +107,7 @@ impl Holder {
         }
     }
 
-    /// Adds a console; it drives if no other does.
+    /// Adds a console; if no other drives, it does, and the change is returned.
     pub(crate) fn join(&mut self, console: ConsoleId) -> Option<Change> {
         if self.holding.is_some() {
             return None;
@@ -113,7 +115,8 @@ impl Holder {
         Some(self.hand_over(Some(console), Reason::Vacant))
     }
 
-    /// Removes a console. If it drove, the one that asks takes over, if any.
+    /// Removes a console and its request. If it drove, a successor or the console that asks takes
+    /// over, or none drives; the change is returned.
     pub(crate) fn leave(&mut self, console: ConsoleId) -> Option<Change> {
         self.refused.take_if(|refused| *refused == console);
         self.withdraw(console);
@@ -124,8 +127,9 @@ impl Holder {
         Some(self.hand_over(next, Reason::Gone))
     }
 
-    /// Handles a console's request to drive. It is granted if no console drives or the vehicle
-    /// stands still. Otherwise the driving console is asked; one console can ask at a time.
+    /// Handles a console's request to drive. It is granted, and the change returned, if no console
+    /// drives or the vehicle stands still. Otherwise the driving console is asked, unless it was
+    /// already asked by another or has agreed with one.
     pub(crate) fn ask(&mut self, console: ConsoleId, stands_still: bool) -> Option<Change> {
         match self.holding {
             Some(holding) if holding == console => None,
@@ -142,7 +146,7 @@ impl Holder {
         }
     }
 
-    /// Withdraws a console's request.
+    /// Withdraws a console's request to drive, also one that was granted; does nothing without one.
     pub(crate) fn withdraw(&mut self, console: ConsoleId) {
         self.request.take_if(|request| request.from == console);
         self.agreed.take_if(|request| request.from == console);
@@ -180,12 +184,13 @@ impl Holder {
         Some(self.hand_over(Some(agreed), Reason::Consent))
     }
 
-    /// Revokes a granted request because the successor did not take over in time.
+    /// Revokes a granted request, because the successor did not take over in time.
     pub(crate) fn handle_timeout(&mut self) {
         self.agreed = None;
     }
 
-    /// Handles a standstill of the vehicle: a pending request is granted.
+    /// Handles a standstill of the vehicle: a granted or pending request hands over, and the change
+    /// is returned.
     pub(crate) fn handle_standstill(&mut self) -> Option<Change> {
         let request = self.agreed.or(self.request)?;
         Some(self.hand_over(Some(request.from), Reason::Standstill))

@@ -24,7 +24,7 @@ use super::bridge::{Hub, Visitor};
 use super::holder::ConsoleId;
 use super::socket;
 
-/// State of the routes.
+/// State that the routes share.
 #[derive(Clone)]
 struct Console {
     hub: Arc<Hub>,
@@ -71,7 +71,8 @@ async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) 
     response
 }
 
-/// Responds with the console, or with the page that takes the token of a browser not yet admitted.
+/// Responds with the console's page to an admitted browser, and with the page that takes a token to
+/// any other.
 async fn page(State(console): State<Console>, headers: HeaderMap) -> Response {
     if console.access.admitted(&headers).is_some() {
         return asset("index.html");
@@ -79,7 +80,8 @@ async fn page(State(console): State<Console>, headers: HeaderMap) -> Response {
     (StatusCode::UNAUTHORIZED, asset("enter.html")).into_response()
 }
 
-/// Exchanges a token for a cookie.
+/// Exchanges the token in the body for a cookie; refuses it if it was used, is unknown, or comes
+/// from another site's page.
 async fn enter(State(console): State<Console>, headers: HeaderMap, token: Bytes) -> Response {
     if !console.access.names().is_own_page(&headers) {
         return (StatusCode::FORBIDDEN, WRONG_PAGE).into_response();
@@ -90,7 +92,7 @@ async fn enter(State(console): State<Console>, headers: HeaderMap, token: Bytes)
     }
 }
 
-/// Reports to a page without a connection whether it is because the browser is not admitted.
+/// Responds to a page that lost its connection: 204 if the browser is admitted, 401 if not.
 async fn session(State(console): State<Console>, headers: HeaderMap) -> StatusCode {
     match console.access.admitted(&headers) {
         Some(_) => StatusCode::NO_CONTENT,
@@ -127,7 +129,7 @@ async fn upgrade(
         .on_upgrade(move |socket| socket::converse(socket, id, visitor, console.hub))
 }
 
-/// Parses `console=` and up to 16 hexadecimal digits, not all 0.
+/// Parses `console=` and up to 16 hexadecimal digits; `None` if they are invalid or all 0.
 fn console_id(query: &str) -> Option<ConsoleId> {
     let digits = query.strip_prefix("console=")?;
     if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {

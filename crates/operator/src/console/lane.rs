@@ -15,14 +15,14 @@ pub(super) struct Lane {
     last: (Option<Act>, u32),
 }
 
-/// Classification of a command.
+/// Outcome of a command at the rate limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Taken {
-    /// Has an act or an emergency stop for the first time.
+    /// Accepted, with an act or emergency stop that the previous such command did not have.
     Deed,
-    /// Driving command.
+    /// Accepted as a driving command.
     Driving,
-    /// Exceeds the rate limit.
+    /// Refused: above the rate limit.
     Flooded,
 }
 
@@ -33,7 +33,8 @@ impl Lane {
         Self { driving, deeds, last: (None, 0) }
     }
 
-    /// Returns whether a command that arrives now is accepted, and under which limit.
+    /// Takes a command that arrives at `now` into account of the rate limits, and classifies it:
+    /// accepted, and under which limit, or refused.
     pub(super) fn take(&mut self, command: &Command, now: Instant) -> Taken {
         let deeds = (command.act, command.emergency_stop_number);
         let is_news = deeds != self.last && deeds != (None, 0);
@@ -45,11 +46,13 @@ impl Lane {
     }
 }
 
-/// A page sends a command every 20 ms; the limit is five times that rate.
+/// Least mean interval of driving commands. A page sends one every 20 ms; the limit is five times
+/// that rate.
 const DRIVING_INTERVAL: Duration = Duration::from_millis(4);
-/// Commands of two thirds of a second at once, after a page was suspended.
+/// Maximum of driving commands in one burst: those of two thirds of a second, after a page was
+/// suspended.
 const DRIVING_BURST: u32 = 32;
-/// No person acts more often on purpose.
+/// Least mean interval of new acts and emergency stops: no person acts more often on purpose.
 const DEED_INTERVAL: Duration = Duration::from_millis(50);
 const DEED_BURST: u32 = 8;
 

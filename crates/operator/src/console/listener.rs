@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-/// Opens the console's address, as soon as this machine has it.
+/// Opens the console's address; waits until this machine has that address.
 ///
 /// # Errors
 /// Returns one line that says that the port is in use, and the remedy.
@@ -25,8 +25,8 @@ pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     unavailable::opened(async || TcpListener::bind(address).await.map_err(refused)).await
 }
 
-/// Accepts connections at `listener` limited by `door`, with TLS if that is `given`; `origin` is
-/// where browsers reach the console.
+/// Accepts connections at `listener` limited by `door`, with TLS if that is `given`; browsers
+/// without TLS are told to open `origin`, where the console is reached.
 ///
 /// # Errors
 /// Fails if the listener's own address is unknown.
@@ -50,7 +50,7 @@ pub(crate) fn accept(
     listener.context("the console's address is unknown")
 }
 
-/// TLS, and the address to which browsers without TLS are redirected.
+/// TLS, and the origin that a browser without TLS is told to open.
 #[derive(Clone)]
 struct Tls {
     acceptor: TlsAcceptor,
@@ -58,7 +58,8 @@ struct Tls {
 }
 
 impl Tls {
-    /// Returns the encrypted connection; `None` for a browser without TLS, which gets a redirect.
+    /// Returns the encrypted connection; `None` if the peer closed at once, or for a browser
+    /// without TLS, which gets a response that names the address to open.
     async fn shake_hands(self, mut stream: Watched) -> io::Result<Option<Connection>> {
         let mut first = [0];
         if stream.tcp().peek(&mut first).await? == 0 {
@@ -88,5 +89,5 @@ fn prepare(stream: &TcpStream) {
 
 /// First byte of a record that holds a handshake. Source: [RFC8446] 5.1.
 const TLS_HANDSHAKE: u8 = 22;
-/// A quarter of a second at 4 Mbit/s.
+/// Size of the system's send buffer for a browser: a quarter of a second at 4 Mbit/s.
 const SEND_BUFFER_BYTES: usize = 128 << 10;

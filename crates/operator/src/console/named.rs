@@ -11,7 +11,7 @@ macro_rules! named {
         $vis enum $named { $($(#[$doc])* $variant,)+ }
 
         impl $named {
-            /// Names of all variants.
+            /// Names of all variants on the page, in their order.
             #[cfg(test)]
             pub(crate) const NAMES: &'static [&'static str] = &[$($name),+];
 

@@ -12,7 +12,8 @@ use tokio::time::timeout;
 use super::bridge::{Hub, Joined, Visitor};
 use super::holder::ConsoleId;
 
-/// Connects a console to the hub for the lifetime of its connection.
+/// Connects a console to the hub until either its reading or its writing ends; closes the
+/// connection if the hub refuses it.
 ///
 /// Reading never waits for writing: input of a browser that accepts no more data still counts.
 pub(super) async fn converse(socket: WebSocket, id: ConsoleId, visitor: Visitor, hub: Arc<Hub>) {
@@ -43,8 +44,8 @@ impl Drop for Place {
     }
 }
 
-/// Passes messages to the hub until the browser falls silent: a frozen page or a sleeping computer
-/// closes nothing.
+/// Passes messages to the hub until the browser closes the connection or is silent for 3 s: a
+/// frozen page or a sleeping computer closes nothing.
 async fn read(mut stream: SplitStream<WebSocket>, place: &Place) {
     while let Ok(Some(Ok(message))) = timeout(CONSOLE_TIMEOUT, stream.next()).await {
         match message {
@@ -85,9 +86,10 @@ fn close(code: u16, reason: &'static str) -> Message {
     Message::Close(Some(CloseFrame { code, reason: reason.into() }))
 }
 
-/// A running page pings four times per second.
+/// Silence after which a console counts as gone; a running page pings four times per second.
 const CONSOLE_TIMEOUT: Duration = Duration::from_secs(3);
 /// WebSocket close code: the same page has reconnected.
 const REPLACED: u16 = 4001;
-/// WebSocket close code: the maximum number of consoles is connected.
+/// WebSocket close code: the hub refused the console, because too many are connected or another
+/// browser has its number.
 const TOO_MANY: u16 = 4002;

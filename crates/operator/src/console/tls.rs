@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 use super::access::Names;
 
-/// Certificate shown to browsers.
+/// Certificate shown to browsers, as the TLS configuration that uses it.
 pub(crate) struct Shown {
     pub(crate) config: Arc<ServerConfig>,
     /// SHA-256 of the certificate, in the notation of browsers.
@@ -84,7 +84,8 @@ fn show(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> any
     Ok(Shown { config: Arc::new(config), fingerprint })
 }
 
-/// Returns the digest as pairs of hexadecimal digits with colons, as browsers show it.
+/// Returns the SHA-256 of a certificate as pairs of hexadecimal digits with colons, as browsers
+/// show it.
 fn fingerprint(certificate: &[u8]) -> String {
     let digest = Sha256::digest(certificate);
     digest.iter().enumerate().fold(String::new(), |mut text, (at, byte)| {
@@ -94,7 +95,7 @@ fn fingerprint(certificate: &[u8]) -> String {
     })
 }
 
-/// A P-256 key derived from the machine's own, because browsers do not support Ed25519.
+/// P-256 key derived from the machine's own key, because browsers do not support Ed25519.
 struct MachineKey {
     signing: SigningKey,
     public: Vec<u8>,
@@ -136,7 +137,7 @@ impl rcgen::SigningKey for MachineKey {
 
 /// Label that separates this use of the machine's key from all others.
 const LABEL: &[u8] = b"tautline console, P-256, 1\0";
-/// Serial number; there is only one certificate of this key.
+/// Serial number of the certificate; there is only one certificate of this key.
 const SERIAL: [u8; 8] = *b"tautline";
 
 #[cfg(test)]

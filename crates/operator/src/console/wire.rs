@@ -12,29 +12,30 @@ pub struct SliceHead {
     pub strip: u8,
     /// Kind of slice.
     pub kind: SliceKind,
-    /// Number of the picture.
+    /// Number of the picture, as counted by the camera.
     pub picture: u32,
     /// Number of earlier slices of the strip that determine its content, as
     /// [`Slice::history`](tautline_video::Slice::history).
     pub history: Option<u8>,
-    /// True if one of its references was lost.
+    /// True if the strip may differ from its encoder's after this slice, because a slice it depends
+    /// on was lost.
     pub is_corrupt: bool,
     /// Start of the strip's readout: Unix time in microseconds by the operator's clock; 0 if
     /// unknown.
     pub captured_unix_micros: u64,
-    /// Time from there to the end of its encoding.
+    /// Time from that start to the end of the slice's encoding.
     pub encoded_after: Duration,
-    /// Time from there until it was passed to the browser.
+    /// Time from that start until the slice was passed to the browser; zero if unknown.
     pub handed_on_after: Duration,
     /// Guard tick stamped on the picture; 0 if the vehicle knew none.
     pub tick: u32,
 }
 
 impl SliceHead {
-    /// Length of the header.
+    /// Length of the header in bytes.
     pub const BYTES: usize = 28;
 
-    /// Writes the header before a slice's access unit, in the same buffer.
+    /// Returns the message: the header, written before the slice's access unit in the same buffer.
     pub fn message(&self, access_unit: AccessUnit) -> Bytes {
         let slice_kind = match self.kind {
             SliceKind::Idr => 0,
@@ -57,7 +58,7 @@ impl SliceHead {
     }
 }
 
-/// Writes the first message to a browser: the vehicle's name, empty before one is picked, and the
+/// Returns the first message to a browser: the vehicle's name, empty before one is picked, and the
 /// layout and codec of the pictures once they are known.
 pub(super) fn hello(vehicle: &str, picture: Option<(&Layout, &str)>) -> Bytes {
     let picture = picture.map(|(layout, codec)| {
@@ -78,7 +79,7 @@ pub(super) fn hello(vehicle: &str, picture: Option<(&Layout, &str)>) -> Bytes {
     tagged(kind::HELLO, json.to_string().as_bytes())
 }
 
-/// Bit in a slice's kind byte: one of its references was lost.
+/// Bit in a slice's kind byte for [`SliceHead::is_corrupt`].
 const CORRUPT: u8 = 0x80;
 
 /// Returns a message of this kind and content.
@@ -125,9 +126,9 @@ pub(super) mod kind {
 pub(crate) enum Message {
     /// Size of the pictures, if it is known.
     Hello { picture: Option<(usize, usize)> },
-    /// A slice.
+    /// Strip and kind of a slice.
     Slice { strip: u8, kind: SliceKind },
-    /// Any other kind.
+    /// Message of any other kind, by its first byte.
     Other(u8),
 }
 

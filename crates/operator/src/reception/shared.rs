@@ -21,25 +21,27 @@ use crate::rendezvous::Standing;
 #[derive(Debug)]
 pub(crate) struct Shared {
     strips: Mutex<Strips>,
-    /// Notified when a strip has a loss, so that its encoder learns of it at once.
+    /// Notified when a strip has a new loss, so that its encoder learns of it at once.
     lost: Notify,
     pub(super) standing: Mutex<Standing>,
     pub(super) vehicle_key: Mutex<Option<PublicKey>>,
     pub(super) emulated_links: Mutex<Vec<EmulatedLink>>,
-    /// Latest snapshot of the vehicle.
+    /// Latest snapshot of the vehicle; empty before a session's first.
     pub(super) vehicle: Mutex<Snapshot>,
     /// Observations of a probe, while one runs.
     pub(super) watch: Mutex<Option<Watch>>,
-    /// Bytes of all units sent.
+    /// Total bytes of all units sent.
     pub(super) sent_bytes: AtomicU64,
-    /// Maximum age of a command by the guard's budget, in ms.
+    /// Maximum age of a command in milliseconds: the guard's, or its default before the guard's
+    /// first report.
     command_age_max_ms: AtomicU64,
     /// Name of the wanted vehicle; empty if a person has to pick one.
     vehicle_name: Mutex<String>,
     pub(super) expected: Mutex<Expected>,
-    /// Time of the vehicle's latest report that it is held, or that its guard is silent.
+    /// Time of the vehicle's latest report, if it said that the machine is held or that its guard
+    /// is silent; `None` otherwise.
     pub(super) rests_at: Mutex<Option<Instant>>,
-    /// Time of a session's latest status report.
+    /// Time of the latest status report of any session; `None` before the first.
     pub(super) told_at: Mutex<Option<Instant>>,
 }
 
@@ -47,16 +49,17 @@ pub(crate) struct Shared {
 /// reaches it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Expected {
-    /// Any session.
+    /// All sessions count.
     Any,
-    /// None: the vehicle was released.
+    /// No session counts: the vehicle was released.
     Nobody,
-    /// The one under this lease, and afterwards any.
+    /// Only the session under this lease counts; once it has reported anything, all do.
     Under([u8; 16]),
 }
 
 impl Expected {
-    /// Returns whether events of the session under this lease count.
+    /// Returns whether events of the session under this lease count. The expected session's first
+    /// event ends the restriction.
     pub(super) fn admits(&mut self, lease: &[u8; 16]) -> bool {
         match self {
             Self::Any => true,
@@ -105,7 +108,7 @@ impl Shared {
         }
     }
 
-    /// Records the vehicle that a person has picked.
+    /// Records the vehicle that a person has picked; it is now awaited.
     pub(crate) fn set_vehicle(&self, name: &str) {
         name.clone_into(&mut lock(&self.vehicle_name));
         self.set_standing(Standing::new(
@@ -114,7 +117,7 @@ impl Shared {
         ));
     }
 
-    /// Forgets the released vehicle: later events of it do not count.
+    /// Forgets the released vehicle, whose later events do not count; a person has to pick again.
     pub(crate) fn leave(&self) {
         // Held until the end, because the loop's thread may be reporting at the same time.
         let mut expected = lock(&self.expected);
@@ -127,7 +130,8 @@ impl Shared {
         self.set_standing(Standing::new(SessionState::Waiting, PICK));
     }
 
-    /// Records that the session under this lease is next, if another was released.
+    /// Makes the session under this lease the next that counts, if a vehicle was released before;
+    /// otherwise does nothing.
     pub(crate) fn expect(&self, lease: [u8; 16]) {
         let mut expected = lock(&self.expected);
         if *expected != Expected::Any {
@@ -135,7 +139,8 @@ impl Shared {
         }
     }
 
-    /// Returns whether the vehicle may be released: it is held, or nothing of it arrives.
+    /// Returns whether the vehicle may be released: it recently reported that it is held or its
+    /// guard silent, or no session is established.
     pub(crate) fn may_leave(&self, now: Instant) -> bool {
         let rests = lock(&self.rests_at).is_some_and(|at| now.since(at) < Status::MACHINE_AGE_MAX);
         rests || lock(&self.standing).state != SessionState::Established
@@ -146,8 +151,7 @@ impl Shared {
         lock(&self.vehicle_name).clone()
     }
 
-    /// Returns the status of an operator without a session, unless a session reported its own
-    /// recently.
+    /// Returns the status of the operator; `None` if a session reported its own within 250 ms.
     pub(crate) fn idle_status(&self, unix_ns: u64, now: Instant) -> Option<OperatorStatus> {
         let is_told = lock(&self.told_at).is_some_and(|at| now.since(at) < IDLE_MIN);
         (!is_told).then(|| self.status(unix_ns, None))
@@ -165,7 +169,8 @@ impl Shared {
         }
     }
 
-    /// Records the guard's latency budget, if it was reported.
+    /// Records the maximum age of a command in the guard's latency budget; does nothing without
+    /// one.
     pub(super) fn note_budget(&self, budget: Option<Budget>) {
         if let Some(Budget { command_age_max, .. }) = budget {
             // A deadline of zero would be refused.
@@ -174,17 +179,19 @@ impl Shared {
         }
     }
 
-    /// Returns the maximum age of a command: by the vehicle's guard, once it has reported.
+    /// Returns the maximum age of a command: the guard's default, or its own limit once it has
+    /// reported.
     pub(crate) fn command_age_max(&self) -> Duration {
         Duration::from_millis(self.command_age_max_ms.load(Ordering::Relaxed))
     }
 
-    /// Returns the reports on the strips, and which need an IDR.
+    /// Returns the reports on the strips, and which strips need an IDR.
     pub(crate) fn strips(&self) -> Strips {
         *lock(&self.strips)
     }
 
-    /// Resolves after the next loss in a strip since the last call.
+    /// Waits for the next new loss in a strip; returns at once if there was one since the last
+    /// call.
     pub(crate) async fn lost(&self) {
         self.lost.notified().await;
     }
@@ -206,7 +213,7 @@ impl Shared {
         *lock(&self.standing) = standing;
     }
 
-    /// Sets the state of the session, unless packets of the vehicle arrive: its own traffic is more
+    /// Sets the state of the session, unless it is established: the vehicle's own traffic is more
     /// reliable evidence.
     pub(crate) fn set_standing_unless_heard(&self, state: SessionState, reason: &str) {
         let mut standing = lock(&self.standing);
@@ -215,7 +222,7 @@ impl Shared {
         }
     }
 
-    /// Sets what is awaited, if nothing of a vehicle has arrived yet.
+    /// Sets what is awaited; does nothing once a vehicle was introduced.
     pub(crate) fn set_waiting(&self, state: SessionState, reason: &str) {
         let mut standing = lock(&self.standing);
         if matches!(standing.state, SessionState::Registering | SessionState::Waiting) {
@@ -223,8 +230,8 @@ impl Shared {
         }
     }
 
-    /// Records why nothing arrives from an introduced vehicle; returns false if something has
-    /// arrived since.
+    /// Records why nothing arrives from an introduced vehicle; does nothing and returns false if
+    /// something has arrived since.
     pub(crate) fn set_unheard(&self, reason: &str) -> bool {
         let mut standing = lock(&self.standing);
         let is_unheard = standing.state == SessionState::Connecting;
@@ -234,12 +241,13 @@ impl Shared {
         is_unheard
     }
 
-    /// Returns the key of the vehicle with which this process has had a session.
+    /// Returns the key of the vehicle with which this process has had a session, until it is
+    /// released.
     pub(crate) fn vehicle_key(&self) -> Option<PublicKey> {
         *lock(&self.vehicle_key)
     }
 
-    /// Returns the state of the session.
+    /// Returns the state of the session and its reason.
     pub(crate) fn standing(&self) -> Standing {
         lock(&self.standing).clone()
     }
@@ -254,12 +262,12 @@ impl Shared {
         lock(&self.watch).is_some()
     }
 
-    /// Returns the probe's observations, while one runs.
+    /// Returns the place of a probe's observations; `None` in it while no probe runs.
     pub(crate) fn watch(&self) -> &Mutex<Option<Watch>> {
         &self.watch
     }
 
-    /// Counts a sent unit of `bytes`.
+    /// Adds the bytes of a sent unit to the total.
     pub(crate) fn note_sent(&self, bytes: ByteCount) {
         self.sent_bytes.fetch_add(bytes.get(), Ordering::Relaxed);
     }
@@ -274,14 +282,16 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the guard's default, for the time until it has reported its own.
+/// Returns the guard's default of the maximum command age in milliseconds, for the time until it
+/// has reported its own.
 fn default_command_age_ms() -> u64 {
     Latency::default().command_age_max.as_millis() as u64
 }
 
 /// Status text while a person has to pick a vehicle.
 pub(crate) const PICK: &str = "no vehicle is picked: pick one from the list";
-/// Longer than the 100 ms between a session's own status reports.
+/// Age of a session's status report from which the idle status is shown: more than the 100 ms
+/// between two reports.
 const IDLE_MIN: Duration = Duration::from_millis(250);
 
 #[cfg(test)]

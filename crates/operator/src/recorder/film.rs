@@ -13,10 +13,11 @@ use super::output::Output;
 /// Writer that joins the strips' slices to standard pictures in one file, if the strips allow it.
 ///
 /// A picture is written as soon as every strip has shown its slice of this or a later picture. A
-/// strip without a slice repeats its previous picture. Memory: at most [`HELD_MAX`] pictures.
+/// strip without a slice repeats its previous picture. Memory: at most [`HELD_MAX`] pictures,
+/// beyond which the oldest is written.
 pub(super) struct Film {
     path: PathBuf,
-    /// Created with the first picture, so without pictures there is no file.
+    /// Output file, created with the first picture, so without pictures there is none.
     file: Option<Output>,
     joiner: Option<Joiner>,
     strips: [Progress; Layout::STRIP_COUNT],
@@ -28,27 +29,28 @@ pub(super) struct Film {
     pub(super) counters: Counters,
 }
 
-/// Counts of pictures and slices.
+/// Counts of recorded pictures and of slices missing in them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Counters {
     /// Pictures in the file.
     pub(super) pictures: u64,
-    /// Strips in them without a slice, which repeat the previous picture.
+    /// Strips without a slice in the recorded pictures, which repeat the previous picture.
     pub(super) still: u64,
     /// Slices that could not be joined.
     pub(super) unjoined: u64,
-    /// Slices that arrived after their picture was written.
+    /// Slices that arrived after their picture was written or given up.
     pub(super) late: u64,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Progress {
     stream: Stream,
-    /// Picture of its newest slice.
+    /// Picture of the strip's newest slice.
     newest: Option<u32>,
 }
 
-/// Content of a strip's parameter sets.
+/// Kind of a strip's stream, by the parameter sets of its newest IDR: unknown before one, joinable,
+/// or not.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Stream {
     #[default]
@@ -64,7 +66,7 @@ struct Held {
 }
 
 impl Film {
-    /// Creates a writer to `path`.
+    /// Creates a writer to `path`; the file is created with the first picture.
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -78,7 +80,9 @@ impl Film {
         }
     }
 
-    /// Takes the next shown slice of any strip.
+    /// Takes the next shown slice of any strip, and writes the pictures that it completes. A strip
+    /// whose numbers go back or whose shape changes ends the session: held pictures are written
+    /// first.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -105,7 +109,7 @@ impl Film {
         self.write_complete()
     }
 
-    /// Writes the held pictures.
+    /// Writes the held pictures and logs how complete the recording is.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -124,7 +128,7 @@ impl Film {
         self.flush()
     }
 
-    /// Flushes the data to the system.
+    /// Writes the buffered data to the system.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.file.as_mut().map_or(Ok(()), Output::flush)
     }
@@ -190,7 +194,8 @@ impl Film {
         file.append(&joined.bytes)
     }
 
-    /// Returns the joiner, once the shape of every strip is known.
+    /// Returns the joiner; `None` until the shape of every strip is known, or if the strips cannot
+    /// be joined.
     fn joiner(&mut self) -> Option<&mut Joiner> {
         if self.joiner.is_none() {
             let shapes = self.strips.iter().map(|strip| match strip.stream {

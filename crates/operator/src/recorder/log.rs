@@ -6,14 +6,14 @@ use tautline_transport::channel::Descriptor;
 
 use super::output::Output;
 
-/// A received unit of a channel, for the record.
+/// A received unit of a channel, to be recorded.
 #[derive(Clone, Debug)]
 pub struct Unit {
-    /// Descriptor of its channel.
+    /// Descriptor of the unit's channel.
     pub descriptor: Arc<Descriptor>,
     /// Time of hand-over at the vehicle, in nanoseconds of Unix time by the operator's clock.
     pub sent_at: u64,
-    /// Time of arrival, in the same form.
+    /// Time of arrival, in nanoseconds of Unix time by the operator's clock.
     pub came_at: u64,
     /// Content of the unit.
     pub bytes: Vec<u8>,
@@ -28,7 +28,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Begins the log in `file`.
+    /// Writes the beginning of an MCAP file to `file`.
     pub(super) fn begin(file: Output) -> io::Result<Self> {
         let mut log = Self { file, channels: Vec::new(), record: Vec::new() };
         mcap::write_begin("", SOFTWARE, &mut log.record);
@@ -36,7 +36,8 @@ impl Log {
         Ok(log)
     }
 
-    /// Appends a unit, after its channel if that is new.
+    /// Appends a unit, after the description of its channel if that is new. Beyond 65535 channels,
+    /// units of new ones are left out.
     pub(super) fn take(&mut self, unit: &Unit) -> io::Result<()> {
         let known = self.channels.iter().position(|(known, _)| *known == unit.descriptor);
         let at = match known {
@@ -57,12 +58,12 @@ impl Log {
         self.write()
     }
 
-    /// Flushes the data to the system.
+    /// Writes the buffered data to the system.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
 
-    /// Ends the file.
+    /// Writes the end of the MCAP file.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         mcap::write_end(&mut self.record);
         self.write()?;

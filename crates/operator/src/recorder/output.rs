@@ -1,7 +1,7 @@
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
-/// File of an output: on a disk, or a test's substitute.
+/// File behind an [`Output`]: on a disk, or a test's substitute.
 pub(super) trait Sheet: Write + Send {
     /// Truncates the file to `length` bytes, where writing continues.
     fn cut(&mut self, length: u64) -> io::Result<()>;
@@ -20,11 +20,12 @@ impl Sheet for File {
 /// accepts more.
 pub(super) struct Output {
     sheet: Box<dyn Sheet>,
-    /// Entries not yet on the disk.
+    /// Buffered entries that are not in the file yet.
     waiting: Vec<u8>,
-    /// Bytes of complete entries on the disk.
+    /// Bytes of the complete entries in the file.
     length: u64,
-    /// True if the latest write failed and may have left a partial entry.
+    /// True from the start of a write until it succeeds: a failed one may have left a partial
+    /// entry.
     is_torn: bool,
 }
 
@@ -33,13 +34,15 @@ impl Output {
         Self { sheet: Box::new(sheet), waiting: Vec::new(), length: 0, is_torn: false }
     }
 
-    /// Appends an entry, which is buffered until the disk accepts it.
+    /// Buffers an entry, and writes all buffered ones once there are 64 KiB. Entries stay buffered
+    /// after an error.
     pub(super) fn append(&mut self, entry: &[u8]) -> io::Result<()> {
         self.waiting.extend(entry);
         if self.waiting.len() < WAITING_BYTES { Ok(()) } else { self.flush() }
     }
 
-    /// Writes the buffered entries to the system.
+    /// Writes the buffered entries to the system, after cutting off a partial entry of an earlier
+    /// failure.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         if self.is_torn {
             self.sheet.cut(self.length)?;
@@ -53,5 +56,5 @@ impl Output {
     }
 }
 
-/// Bytes buffered before a write.
+/// Bytes of buffered entries from which they are written.
 const WAITING_BYTES: usize = 64 << 10;

@@ -9,7 +9,7 @@ use tautline_guard::frame::{Budget, Status};
 use tautline_message::Telemetry;
 use tautline_transport::channel::Descriptor;
 
-/// Descriptor of the topic.
+/// Descriptor of the topic `/vehicle/guard`, with its JSON schema.
 pub(crate) static DESCRIPTOR: LazyLock<Arc<Descriptor>> = LazyLock::new(|| {
     Arc::new(Descriptor {
         topic: "/vehicle/guard".to_owned(),
@@ -20,7 +20,7 @@ pub(crate) static DESCRIPTOR: LazyLock<Arc<Descriptor>> = LazyLock::new(|| {
     })
 });
 
-/// Returns the message of the topic for one telemetry message; `None` while the guard is silent.
+/// Returns the guard's status of one telemetry message as JSON; `None` while the guard is silent.
 pub(crate) fn message(telemetry: &Telemetry) -> Option<Vec<u8>> {
     let status = telemetry.status()?;
     Some(body(status, telemetry).to_string().into_bytes())
