@@ -1,9 +1,10 @@
 //! Block codes: `k` source packets and `n - k` repair packets, of which any `k` suffice.
 //!
-//! There are two [`Scheme`]s; the [crate's page](crate) states their matrices. A decoder first
-//! computes the repair packets as if the lost sources were zero. From the differences to the
-//! received repair packets, one per lost source, it computes the lost sources by the closed-form
-//! inverse of a Cauchy matrix.
+//! There are two [`Scheme`]s; the [crate's page](crate) states their matrices. Recovery takes the
+//! faster of two ways. Either each lost source is one linear combination of k received packets,
+//! with coefficients in closed form. Or, in an FFT code, the FFT first computes the repair packets
+//! as if the lost sources were zero; the closed-form inverse of a Cauchy matrix then turns the
+//! differences to the received repair packets, one per lost source, into the lost sources.
 
 mod interpolation;
 
@@ -14,7 +15,7 @@ use crate::subspace::WEIGHTS;
 pub use interpolation::PACKETS_MAX;
 use interpolation::{Factor, Interpolation};
 
-/// Maximum number of source packets in a small block.
+/// Maximum number of source packets in a small block, whose arrays on the stack are smaller.
 const SMALL_MAX: usize = 48;
 
 /// One of the two block codes; both are MDS and differ in the bytes of the repair packets.
@@ -192,7 +193,7 @@ impl Code {
         Ok(())
     }
 
-    /// Writes the first repair packets by matrix multiplication.
+    /// Writes the first `repairs.len()` repair packets by matrix multiplication.
     fn multiply<const SOURCES: usize>(&self, sources: &[&[u8]], repairs: &mut [&mut [u8]]) {
         let mut columns = [[0; ROWS_MAX]; SOURCES];
         let columns = &mut columns[..sources.len()];
@@ -215,9 +216,9 @@ impl Code {
         }
     }
 
-    /// Recovers all lost sources by solving a small linear system in the lost sources alone. Its
-    /// right-hand side is the sum of each received repair packet and the one computed with zeros
-    /// for the lost sources.
+    /// Recovers the sources in `missing`, which must be all lost ones, by solving a linear system
+    /// in the lost sources alone. The right-hand side of each equation is the sum of a received
+    /// repair packet and the same repair packet computed with zeros for the lost sources.
     fn solve<const SOURCES: usize, const LOST: usize, const TILES: usize>(
         &self,
         received: &[(usize, &[u8])],
@@ -257,7 +258,8 @@ impl Code {
         self.kernel.solve(columns, &repairs[..count], outputs);
     }
 
-    /// Recovers lost sources, each as a linear combination of k received packets.
+    /// Recovers the sources in `missing`, all lost ones or only some, each as one linear
+    /// combination of k received packets.
     fn interpolate<const SOURCES: usize>(
         &self,
         received: &[(usize, &[u8])],
@@ -367,7 +369,7 @@ impl Code {
         }
     }
 
-    /// Returns one more than the greatest point.
+    /// Returns one more than the greatest point of any packet of the block.
     fn point_end(&self) -> usize {
         match self.scheme {
             Scheme::Cauchy => self.packet_count(),
@@ -383,13 +385,15 @@ impl Code {
         }
     }
 
-    /// Returns the base-2 logarithm of m: the number of FFT layers.
+    /// Returns the number of FFT layers: the base-2 logarithm of m, the smallest power of two not
+    /// below `n - k`.
     fn layers(&self) -> usize {
         self.repair_count().next_power_of_two().trailing_zeros() as usize
     }
 
-    /// Returns whether an FFT and `more` multiplications are faster than `row_count` rows of the
-    /// matrix. Each butterfly costs two additions in addition to its one multiplication.
+    /// Returns whether one FFT and `more` multiplications of a packet by a coefficient are faster
+    /// than a multiplication by `row_count` rows of the matrix; always false for the Cauchy code.
+    /// Each butterfly costs one multiplication and two additions.
     fn transform_pays(&self, row_count: usize, more: usize) -> bool {
         let m = 1 << self.layers();
         let chunk_count = self.source_count().div_ceil(m);
@@ -453,7 +457,8 @@ impl Code {
     }
 }
 
-/// Returns the number of rows to compute at once so that all tiles are about equal in size.
+/// Returns the number of rows to compute at once, from 1 to [`ROWS_MAX`], so that the fewest tiles
+/// of about equal size cover `row_count` rows.
 fn rows_per_tile(row_count: usize) -> usize {
     row_count.div_ceil(row_count.div_ceil(ROWS_MAX).max(1)).max(1)
 }

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No such code exists over GF(2^8).
+    /// No block code has these numbers of packets: `1 <= k <= n <= 256` does not hold.
     #[error(
         "no block code has {source_count} source packets among {packet_count} packets: \
          1 <= source packets <= packets <= 256 must hold"
@@ -15,7 +15,8 @@ pub enum Error {
         /// Requested total number of packets (n).
         packet_count: usize,
     },
-    /// No FFT code of this shape exists over GF(2^8).
+    /// No FFT code has these numbers of packets: k plus n - k, rounded up to a power of two,
+    /// exceeds 256.
     #[error(
         "no FFT code has {source_count} source packets among {packet_count} packets: source \
          packets + repair packets, these rounded up to a power of two, must not exceed 256"
@@ -45,9 +46,9 @@ pub enum Error {
     /// The packets of one block differ in length.
     #[error("packet {index} has {given} bytes where the block's packets have {expected}")]
     Length {
-        /// Packet index within the block, 0..n.
+        /// Index within the block, 0..n, of the first packet whose length differs.
         index: usize,
-        /// Length of the block's first packet, in bytes.
+        /// Length of the first packet passed, in bytes.
         expected: usize,
         /// Length of this packet, in bytes.
         given: usize,

@@ -41,8 +41,8 @@ pub use scalar::Scalar;
 #[cfg(target_arch = "x86_64")]
 pub use ssse3::Ssse3;
 
-/// An implementation of the multiplication; each variant's payload proves that this CPU supports
-/// it.
+/// An implementation of [`Kernel::multiply`] and its relatives for one set of CPU instructions.
+/// Each variant's payload proves that this CPU has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kernel {
@@ -65,7 +65,7 @@ pub enum Kernel {
     Neon(Neon),
 }
 
-/// Calls one kernel's method.
+/// Evaluates `$call` with `$name` bound to the payload of the kernel's variant.
 macro_rules! on {
     ($kernel:expr, $name:ident => $call:expr) => {
         match $kernel {

@@ -23,7 +23,6 @@
 //! in that field, with the indices read as elements. m is the smallest power of two not below
 //! `n - k`, and an FFT code needs `k + m <= 256`. Every square submatrix of both matrices is
 //! invertible, so any `k` packets recover the block (the codes are MDS).
-//! so any `k` packets recover the block (the codes are MDS).
 //!
 //! The Cauchy code's coefficients do not depend on `n`: more repair packets can be made for a block
 //! at any time, up to index 255. The FFT code's coefficients depend on `n` through m; in return, an

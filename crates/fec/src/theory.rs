@@ -55,12 +55,12 @@ pub use plan::{Target, largest_interval};
 pub use stream::Stream;
 
 impl Stream {
-    /// Returns the distribution of the busy time, in which losses keep the receiver waiting.
+    /// Returns the distribution of the busy time, in intervals.
     pub fn busy_time(&self) -> BusyTime {
         BusyTime::new(*self)
     }
 
-    /// Returns the distribution of a source packet's in-order delay.
+    /// Returns the distribution of a source packet's in-order delay, in slots.
     pub fn delay(&self) -> Delay {
         Delay::new(*self)
     }

@@ -28,7 +28,7 @@ impl Bitrate {
         Self(megabits * 1_000_000)
     }
 
-    /// Returns the rate that carries `bytes` in `duration`; zero for a zero duration.
+    /// Returns the rate that carries `bytes` in `duration`, rounded down; zero for a zero duration.
     pub fn of(bytes: ByteCount, duration: Duration) -> Self {
         let nanos = duration.as_nanos();
         if nanos == 0 {
@@ -51,12 +51,12 @@ impl Bitrate {
         self.0 as f64
     }
 
-    /// Returns this rate times `factor`; zero for negative factors and NaN.
+    /// Returns this rate times `factor`, rounded down; zero for negative factors and NaN.
     pub fn scale(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor) as u64)
     }
 
-    /// Returns the time `bytes` take at this rate; [`Duration::MAX`] at rate zero.
+    /// Returns the time that `bytes` take at this rate; [`Duration::MAX`] at rate zero.
     pub fn time_for(self, bytes: ByteCount) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
@@ -124,8 +124,8 @@ impl fmt::Display for Bitrate {
     }
 }
 
-/// Bits per byte times nanoseconds per second. 64-bit arithmetic is used where it fits: a 128-bit
-/// division takes ten times as long.
+/// Bits per byte times nanoseconds per second: converts bytes per nanosecond to bits per second.
+/// 64-bit arithmetic is used where it fits: a 128-bit division takes ten times as long.
 const SCALE: u64 = 8_000_000_000;
 
 #[cfg(test)]

@@ -50,17 +50,19 @@ impl Instant {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// Returns the age at `self` of an event that another clock timestamped `dated`. `error` bounds
-    /// the error of the comparison of the two clocks.
+    /// Returns the age at `self` of an event at `dated`: the time from `dated` to `self`.
     ///
-    /// `None` if the timestamp lies ahead by more than the error: the age is unknown and must not
-    /// count as fresh. A timestamp ahead by at most the error has age zero.
+    /// `dated` comes from another machine's clock and is already converted to this one's; `error`
+    /// is the maximum error of that conversion. If `dated` is later than `self` by at most `error`,
+    /// the age is zero. If it is later by more, the age is unknown: `None`, which must not count as
+    /// fresh.
     pub const fn age(self, dated: Self, error: Duration) -> Option<Duration> {
         let ahead = dated.since(self);
         if ahead.as_nanos() > error.as_nanos() { None } else { Some(self.since(dated)) }
     }
 
-    /// Returns the time from `other` to `self` in nanoseconds, negative if `other` is later.
+    /// Returns the time from `other` to `self` in nanoseconds, negative if `other` is later. Wraps
+    /// if the two lie more than 292 years apart.
     pub const fn signed_nanos_since(self, other: Self) -> i64 {
         self.0.wrapping_sub(other.0) as i64
     }
@@ -130,8 +132,8 @@ mod tests {
     }
 
     proptest! {
-        /// For all timestamps: no age is below the minimum possible, and an impossible timestamp
-        /// has no age.
+        /// For all timestamps: the age is exactly the time since the timestamp, zero if that is
+        /// negative by at most the error, and `None` if it is negative by more.
         #[test]
         fn no_date_is_younger_than_it_can_be(now in any::<u64>(), dated in any::<u64>(), error in any::<u64>()) {
             let age = Instant::from_nanos(now).age(Instant::from_nanos(dated), Duration::from_nanos(error));

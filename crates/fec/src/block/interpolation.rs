@@ -48,14 +48,16 @@ impl Interpolation {
         Interpolation { ratio_logs }
     }
 
-    /// Returns the factor of a known packet's coefficients that depends on that packet alone.
+    /// Returns the factor that all coefficients of a known packet have in common: 1 / g, times the
+    /// `weight` of a source packet; a repair packet has weight 1.
     pub(super) fn of_known(&self, point: u8, weight: u8) -> Factor {
         let log = 255 + usize::from(LOG[usize::from(weight)])
             - usize::from(self.ratio_logs[usize::from(point)]);
         Factor { point, log: (log % 255) as u8 }
     }
 
-    /// Returns the factor of a lost packet's coefficients that depends on that packet alone.
+    /// Returns the factor that all coefficients for a lost source packet have in common: g divided
+    /// by its `weight`.
     pub(super) fn of_lost(&self, point: u8, weight: u8) -> Factor {
         let log = usize::from(self.ratio_logs[usize::from(point)])
             + usize::from(LOG_OF_INVERSE[usize::from(weight)]);
@@ -71,14 +73,15 @@ pub(super) struct Factor {
 }
 
 impl Factor {
-    /// Returns the coefficient of a known packet in a lost one.
+    /// Returns the coefficient of this known packet in the sum that yields the packet `lost`.
     pub(super) fn coefficient(self, lost: Factor) -> u8 {
         let distance = LOG_OF_INVERSE[usize::from(self.point ^ lost.point)];
         EXP[usize::from(self.log) + usize::from(lost.log) + usize::from(distance)]
     }
 }
 
-/// Number of points in a vector: the low half of a point permutes them.
+/// Number of points computed as one SIMD vector. Adding a point to all others permutes the points
+/// within each vector by its low four bits, and the vectors by its high four bits.
 const BLOCK: usize = 16;
 
 /// Calls `add` for each point x with its sum and the logarithm of `x + point`; the logarithm is 0

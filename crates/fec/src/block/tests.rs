@@ -16,7 +16,7 @@ fn codes(source_count: usize, packet_count: usize) -> impl Iterator<Item = Code>
         .flat_map(|code| Kernel::all().map(move |kernel| code.on(kernel)))
 }
 
-/// Returns bytes that differ between packets and between positions.
+/// Returns `count` packets of `length` pseudo-random bytes.
 fn packets(count: usize, length: usize, seed: u32) -> Vec<Vec<u8>> {
     let mut state = seed ^ 0x9E37_79B9;
     let mut byte = move || {

@@ -4,6 +4,9 @@
 use super::{Column, ROWS_MAX, SOLVED_MAX};
 use crate::subspace::POINTS;
 
+/// Checks the arguments of [`Kernel::multiply`](super::Kernel::multiply) and returns the packets'
+/// length in bytes, 0 without outputs.
+///
 /// # Panics
 /// As [`Kernel::multiply`](super::Kernel::multiply) says.
 pub(super) fn multiply(columns: &[Column], inputs: &[&[u8]], outputs: &[&mut [u8]]) -> usize {
@@ -17,6 +20,9 @@ pub(super) fn multiply(columns: &[Column], inputs: &[&[u8]], outputs: &[&mut [u8
     length
 }
 
+/// Checks the arguments of [`Kernel::solve`](super::Kernel::solve) and returns the packets' length
+/// in bytes, 0 without packets.
+///
 /// # Panics
 /// If a list is too long or the lengths of lists or packets do not match.
 pub(super) fn solve(columns: &[Column], addends: &[&[u8]], packets: &[&mut [u8]]) -> usize {
@@ -30,8 +36,12 @@ pub(super) fn solve(columns: &[Column], addends: &[&[u8]], packets: &[&mut [u8]]
     length
 }
 
+/// Checks the arguments of [`Kernel::transform`](super::Kernel::transform) and returns the packets'
+/// length in bytes, 0 without outputs.
+///
 /// # Panics
-/// If an index or a layer is too large, or the lengths of lists or packets do not match.
+/// If there are too many layers or sources, if an index is too large, or if the lengths of lists or
+/// packets do not match.
 pub(super) fn transform(
     layers: usize,
     sources: &[&[u8]],

@@ -4,7 +4,7 @@
 /// input, and the rest the matrices.
 pub const ROWS_MAX: usize = 12;
 
-/// Maximum number of packets solved for at once: a block has at most 256, half of them repair.
+/// Maximum number of packets that one call solves for: the most repair packets of an FFT code.
 pub(crate) const SOLVED_MAX: usize = 128;
 
 /// One input packet's column of the matrix: its coefficient in each output packet.

@@ -1,6 +1,7 @@
 //! The loops of all SIMD kernels, compiled once for each set of CPU features.
 
-/// Adds the three operations to a kernel's type; `$vector` needs the features named.
+/// Implements the three operations for the type `$kernel` by the loops over `$vector`, compiled
+/// with the CPU features `$features` that `$vector` needs.
 macro_rules! simd_kernel {
     ($kernel:ty, $vector:ty, $features:literal) => {
         impl $kernel {

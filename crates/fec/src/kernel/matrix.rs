@@ -44,13 +44,14 @@ pub(super) unsafe fn multiply<V: Vector>(
     }
 }
 
-/// Returns the number of rows to compute at once so that all tiles are about equal in size.
+/// Returns the number of rows to compute at once, from 1 to the vector's `TILE_ROWS`, so that the
+/// fewest tiles of about equal size cover `row_count` rows.
 fn rows_at_once<V: Vector>(row_count: usize) -> usize {
     row_count.div_ceil(row_count.div_ceil(V::TILE_ROWS).max(1)).max(1)
 }
 
-/// Computes `ROWS` complete outputs with the coefficients from `row` on, `VECTORS` vectors at a
-/// time.
+/// Computes `ROWS` complete outputs with rows `row..row + ROWS` of the matrix, `VECTORS` vectors at
+/// a time.
 ///
 /// # Safety
 /// As for [`multiply`]; there are `ROWS` outputs.
@@ -140,7 +141,7 @@ trait Inputs<V: Vector, const VECTORS: usize>: Copy {
     unsafe fn load(self, index: usize) -> [V; VECTORS];
 }
 
-/// Packets to be read at one span.
+/// Packets to be read at one span; with `FIRST`, the span is shorter than a vector.
 #[derive(Clone, Copy)]
 struct Packets<'a, const FIRST: bool> {
     packets: &'a [&'a [u8]],
@@ -157,7 +158,7 @@ impl<V: Vector, const VECTORS: usize, const FIRST: bool> Inputs<V, VECTORS> for 
     }
 }
 
-/// Sums written by [`Sums::fill`].
+/// Pointer to the sums that [`Sums::fill`] writes, `VECTORS` vectors for each packet.
 #[derive(Clone, Copy)]
 struct Sums<V, const VECTORS: usize>(*mut [V; VECTORS]);
 
@@ -190,7 +191,8 @@ impl<V: Vector, const VECTORS: usize> Inputs<V, VECTORS> for Sums<V, VECTORS> {
     }
 }
 
-/// Computes any number of outputs, at each step as many as the registers hold.
+/// Computes `VECTORS` vectors, the first at `span`, of any number of outputs, at each step as many
+/// as the registers hold.
 ///
 /// # Safety
 /// As for [`solve`], with the span and the vectors that follow it within the outputs.
@@ -229,7 +231,8 @@ unsafe fn tiles<V: Vector, I: Inputs<V, VECTORS>, const VECTORS: usize, const FI
     }
 }
 
-/// Computes `ROWS` outputs with the coefficients from `first_row` on.
+/// Computes `VECTORS` vectors, the first at `span`, of `ROWS` outputs with rows
+/// `first_row..first_row + ROWS` of the matrix.
 ///
 /// # Safety
 /// There are as many inputs as columns, `ROWS` outputs, and `first_row + ROWS <= ROWS_MAX`; the

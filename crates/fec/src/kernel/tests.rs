@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::gf256;
 
-/// Calls `run` on outputs that start `shift` bytes into their buffers, between guard bytes.
+/// Calls `run` on `count` outputs that start `shift` bytes into their buffers, checks that the
+/// guard bytes around them are unchanged, and returns the outputs.
 fn guarded(
     count: usize,
     length: usize,
@@ -30,14 +31,14 @@ fn product(kernel: Kernel, case: &Case) -> Vec<Vec<u8>> {
     guarded(*rows, *length, *shift, |outputs| kernel.multiply(columns, &inputs, outputs))
 }
 
-/// Runs a kernel's solution; the inputs are the addends of packets of equal content.
+/// Runs a kernel's `solve` on packets that all consist of guard bytes; the inputs are the addends.
 fn solution(kernel: Kernel, case: &Case) -> Vec<Vec<u8>> {
     let Case { columns, inputs, length, shift, .. } = case;
     let inputs: Vec<&[u8]> = inputs.iter().map(|input| &input[*shift..shift + length]).collect();
     guarded(inputs.len(), *length, *shift, |packets| kernel.solve(columns, &inputs, packets))
 }
 
-/// Runs a kernel's transform; every fifth source is missing.
+/// Runs a kernel's transform; every fifth source is empty, which counts as zeros.
 fn transformed(kernel: Kernel, layers: usize, wanted: &[u8], case: &Case) -> Vec<Vec<u8>> {
     let Case { inputs, length, shift, .. } = case;
     let source = |(index, input)| match index % 5 {

@@ -54,7 +54,7 @@ struct Table {
     sources: [*const u8; POINTS],
     /// Number of chunks of `2^layers` sources.
     chunk_count: usize,
-    /// True if none of the sources is null, for each chunk.
+    /// For each chunk: true if it has all `2^layers` sources and none of them is null.
     whole: [bool; POINTS],
     /// Output packet for the value at each index, or null.
     targets: [*mut u8; SOLVED_MAX],
@@ -88,7 +88,7 @@ impl Table {
         table
     }
 
-    /// Loads `N` sources of a chunk, starting at `first`.
+    /// Loads `N` sources of chunk `chunk`, from source number `first` of the block on.
     ///
     /// # Safety
     /// The span lies within every source that is not null; the CPU has the features that `V` needs.
@@ -119,7 +119,7 @@ impl Table {
         }
     }
 
-    /// Stores the wanted ones of `N` elements, starting at `first`.
+    /// Stores those of the `N` values from index `first` on that an output packet wants.
     ///
     /// # Safety
     /// The span lies within every target; the CPU has the features that `V` needs.

@@ -12,8 +12,8 @@
 pub(super) trait Vector: Copy {
     /// Width of the register in bytes.
     const BYTES: usize;
-    /// Maximum number of output rows, two vectors each, that stay in registers while inputs stream
-    /// by.
+    /// Maximum number of output rows whose sums, two vectors each, stay in registers while the
+    /// inputs are read one after another.
     const TILE_ROWS: usize;
     /// True if one instruction adds three vectors, so that inputs are processed in pairs.
     const PAIRS: bool;
@@ -42,7 +42,7 @@ pub(super) trait Vector: Copy {
         }
     }
 
-    /// Stores the first `count < BYTES` bytes.
+    /// Stores the first `count < BYTES` bytes and leaves the memory behind them unchanged.
     #[inline(always)]
     unsafe fn store_first(self, to: *mut u8, count: usize) {
         let mut padded = [0; 64];

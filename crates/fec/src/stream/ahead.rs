@@ -10,20 +10,22 @@ use core::ops::Range;
 
 use super::packets::Packets;
 
-/// Maximum number of repair packets made in one pass; their coefficients fit one word.
+/// Maximum number of sums that one pass over the window computes: the repair packet asked for and
+/// those for the next seven seeds. Their coefficients of one source packet fit a 64-bit word.
 pub(super) const ROWS: usize = 8;
 
-/// Sums over a coding window, for consecutive seeds.
+/// Sums over one coding window for consecutive seeds, each usable for one later repair packet.
 #[derive(Clone, Debug)]
 pub(super) struct Ahead {
     sums: Packets,
-    /// Number of unused sums; they are the last ones.
+    /// Number of unused sums: the last `left` slots of `sums`, in the order of their seeds.
     left: usize,
-    /// Source packets in the sums.
+    /// Numbers of the source packets that each sum combines: the coding window at that pass.
     covers: Range<u64>,
-    /// Seed after the last one requested.
+    /// Seed of the previous repair packet plus one, wrapping: the next seed if seeds count up.
+    /// `None` before the first repair packet.
     seed: Option<u16>,
-    /// End of the coding window at that request.
+    /// End of the previous repair packet's coding window; 0 before the first repair packet.
     end: u64,
 }
 
@@ -38,10 +40,12 @@ impl Ahead {
         }
     }
 
-    /// Returns the precomputed sum for a seed and the packets it contains, if starting from it is
-    /// less work.
+    /// Returns the sum computed in advance for `seed`, and the numbers of the source packets in it,
+    /// if changing it to cover `window` is less work than a new sum. The sum is then used up.
     ///
-    /// Only the last `remembered` source packets are available.
+    /// Otherwise discards all sums and returns `None`: there is no sum for this seed, or the window
+    /// has changed too much, or a packet to remove is no longer among the last `remembered` ones,
+    /// the only ones that the caller still stores.
     pub(super) fn take(
         &mut self,
         seed: u16,
@@ -65,8 +69,9 @@ impl Ahead {
         Some((self.sums.get(slot), covers))
     }
 
-    /// Selects how many sums to compute for the seeds after `seed` and returns their buffers to be
-    /// written.
+    /// Begins a pass over `window` for `seed` and returns the buffers of the sums that the caller
+    /// must compute in the same pass, for the seeds after `seed`; none if `seed` does not continue
+    /// the count.
     pub(super) fn begin(
         &mut self,
         seed: u16,

@@ -11,8 +11,8 @@ pub fn coefficient(seed: u16, id: u64) -> u8 {
     octet(seed, id)[(id % OCTET) as usize]
 }
 
-/// Writes the coefficients of the source packets `first`, `first + 1`, ..; `first` and their number
-/// are multiples of 8.
+/// Writes the coefficients of the source packets `first`, `first + 1`, .. in the repair packet of
+/// `seed`; `first` and `coefficients.len()` are multiples of 8.
 pub(super) fn fill(seed: u16, first: u64, coefficients: &mut [u8]) {
     for (eight, id) in coefficients.chunks_exact_mut(8).zip(0..) {
         eight.copy_from_slice(&octet(seed, first + OCTET * id));
@@ -48,8 +48,8 @@ pub(super) fn transpose(mut rows: [u64; 8]) -> [u64; 8] {
     rows
 }
 
-/// Exchanges the off-diagonal quarters of `DISTANCE` bytes a side; `low` selects the lower bytes of
-/// a row.
+/// Exchanges the two off-diagonal quarters of each square of `2 * DISTANCE` rows and bytes; `low`
+/// selects the lower half of each square in a row.
 #[inline]
 fn exchange<const DISTANCE: usize>(rows: &mut [u64; 8], low: u64) {
     for row in 0..8 {

@@ -19,14 +19,15 @@ pub struct Config {
     /// as well. A decoder needs the packets covered by repair packets in flight: those of the
     /// encoder's window and any that may overtake them. Twice the encoder's window is ample.
     pub window_max: usize,
-    /// Maximum number of repair packets that a decoder holds while it lacks others:
-    /// 1..=`window_max`. An encoder holds none and ignores it. A decoder's coefficients take
-    /// `repairs_max * (repairs_max + window_max)` bytes.
+    /// Maximum number of repair packets that a decoder holds until it can use them:
+    /// 1..=`window_max`. A further one is refused. An encoder only checks this range: it holds no
+    /// repair packets. A decoder's coefficients take `repairs_max * (repairs_max + window_max)`
+    /// bytes.
     pub repairs_max: usize,
 }
 
 impl Config {
-    /// Returns the configuration for a decoder that holds up to 256 repair packets.
+    /// Returns a configuration with `repairs_max` 256, or `window_max` if that is less.
     ///
     /// A decoder needs one repair packet for each packet missing at once. With 256 missing,
     /// elimination of one packet touches up to 330 kB twice; typically it touches some hundred

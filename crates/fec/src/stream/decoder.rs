@@ -13,12 +13,13 @@ use crate::kernel::{Kernel, ROWS_MAX};
 /// A decoder that returns source packets as soon as they are known, from packets in any order.
 ///
 /// All memory is allocated at construction. The invariant is `base <= floor <= edge <= next`:
-/// packets below `base` are forgotten, those below `floor` are no longer wanted.
+/// packets below `base` are forgotten, those below `floor` are given up, those below `edge` are
+/// known or given up, and `next` is one more than the highest number seen.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     config: Config,
     kernel: Kernel,
-    /// Packets by id, modulo the capacity of `known`.
+    /// Bytes of the known packets; a packet's slot is its id modulo the capacity of `known`.
     packets: Packets,
     known: Known,
     base: u64,
@@ -29,15 +30,17 @@ pub struct Decoder {
     missing: usize,
     lost: u64,
     equations: Elimination,
-    /// Payloads of held repair packets, by slot.
+    /// Payloads of the held repair packets; `equations` lists each with its slot here.
     repairs: Packets,
-    /// Known packets, in the order in which they became known, for [`Decoder::poll`].
+    /// Ids of the packets that [`Decoder::poll`] has not returned yet, in the order in which they
+    /// became known. Some may have been given up since.
     ready: VecDeque<u64>,
-    /// First packet that [`Decoder::poll_in_order`] has not returned.
+    /// One more than the id that [`Decoder::poll_in_order`] returned last; 0 before.
     unread: u64,
     discards: Discards,
     work: Work,
-    /// True if the equations determine packets that are not computed yet.
+    /// True if the equations may determine packets that are not computed yet: the last computation
+    /// reached its limit, or a repair packet was held since.
     behind: bool,
 }
 
@@ -45,26 +48,27 @@ pub struct Decoder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Discard {
-    /// Its length differs from the stream's symbol length.
+    /// The packet's length differs from the stream's symbol length.
     #[error("the packet's length is wrong")]
     Length,
-    /// Its header covers nothing, covers more than the decoder remembers, or passes the last
-    /// number.
+    /// The repair packet's header covers no packet, more than `window_max` packets, or numbers
+    /// beyond `u64::MAX`.
     #[error("the header is not possible")]
     Header,
-    /// It lies more than [`AHEAD_MAX`] ahead of all packets seen.
+    /// The packet is, or covers, a source packet more than [`AHEAD_MAX`] ahead of the highest one
+    /// seen.
     #[error("the packet lies too far ahead")]
     Ahead,
-    /// It is, or covers, a source packet that is already forgotten.
+    /// The packet is, or covers, a source packet that the decoder no longer remembers.
     #[error("the packet is about forgotten ones")]
     Forgotten,
     /// The source packet is already known.
     #[error("the source packet is known already")]
     Duplicate,
-    /// The repair packet adds no new equation.
+    /// The repair packet covers only known source packets, or its equation follows from those held.
     #[error("the repair packet says nothing new")]
     Redundant,
-    /// The maximum number of repair packets is held.
+    /// The decoder already holds `repairs_max` repair packets; the new one is dropped.
     #[error("too many repair packets are held")]
     Full,
 }
@@ -86,18 +90,20 @@ pub struct Discards {
     pub redundant: u64,
     /// See [`Discard::Full`].
     pub full: u64,
-    /// Repair packets held without use until packets that they cover were forgotten, until all of
-    /// these were given up, or until they were [dropped](Decoder::drop_unwanted).
+    /// Repair packets that were held and then dropped unused: the decoder no longer remembers a
+    /// packet that they cover, all packets that they cover were given up, to keep them would have
+    /// taken too much work, or the caller [dropped](Decoder::drop_unwanted) them.
     pub expired: u64,
 }
 
-/// State of a decoder.
+/// State of a decoder, as of the call of [`Decoder::report`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Number below which every source packet is known or [given up](Decoder::forget_before): the
-    /// sender may be [notified](super::Encoder::acknowledge).
+    /// Number below which every source packet is known or [given up](Decoder::forget_before); the
+    /// sender passes it to [`Encoder::acknowledge`](super::Encoder::acknowledge).
     pub edge: u64,
-    /// One more than the highest source packet seen, either itself or covered by a repair packet.
+    /// One more than the number of the highest source packet that arrived, was covered by a repair
+    /// packet, or was given up.
     pub next: u64,
     /// Number of unknown source packets from `edge` to `next`.
     pub missing: usize,
@@ -148,7 +154,8 @@ impl Decoder {
         })
     }
 
-    /// Handles a source packet.
+    /// Handles a source packet: stores it, and computes up to [`COMPUTED_MAX`] others that the
+    /// equations now determine.
     ///
     /// # Errors
     /// [`Discard::Length`], [`Discard::Ahead`], [`Discard::Forgotten`] or [`Discard::Duplicate`].
@@ -165,10 +172,11 @@ impl Decoder {
 
     /// Handles a repair packet.
     ///
-    /// Packets before its coding window are [given up](Decoder::forget_before): the sender will not
-    /// cover them again. The repair packet is held if it adds an equation. Packets that become
-    /// known are computed, at most [`COMPUTED_MAX`] per call. A repair packet that covers no
-    /// missing packet costs almost nothing.
+    /// Packets before its coding window are [given up](Decoder::forget_before), even if it is then
+    /// refused as redundant or for lack of room: the sender will not cover them again. The repair
+    /// packet is held if it adds an equation. Packets that become known are computed, at most
+    /// [`COMPUTED_MAX`] per call. A repair packet that covers no missing packet costs almost
+    /// nothing.
     ///
     /// # Errors
     /// Any [`Discard`] except [`Discard::Duplicate`].
@@ -193,8 +201,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Computes the next [`COMPUTED_MAX`] packets that were determined earlier but exceeded the
-    /// limit per call; returns false if there are none.
+    /// Computes up to [`COMPUTED_MAX`] packets that earlier calls left uncomputed because of the
+    /// limit per call. Returns false, having done nothing, if earlier calls left none.
     ///
     /// Call it to include them in [`Decoder::report`]. [`Decoder::poll`] and
     /// [`Decoder::poll_in_order`] do the same when they have nothing else to return, and so does
@@ -209,8 +217,8 @@ impl Decoder {
 
     /// Returns the next packet that has become known, in the order of becoming known; each once.
     ///
-    /// The caller must copy the bytes before it handles the next packet. Packets not polled before
-    /// they are forgotten are not returned.
+    /// `None` if nothing is left to return. The caller must copy the bytes before it handles the
+    /// next packet. Packets given up before they are polled are not returned.
     pub fn poll(&mut self) -> Option<(u64, &[u8])> {
         let id = loop {
             match self.ready.pop_front() {
@@ -223,10 +231,10 @@ impl Decoder {
         Some((id, self.packets.get(self.known.slot(id))))
     }
 
-    /// Returns the next packet by number, if it is known; each once.
+    /// Returns the packet with the next number, or `None` while that one is unknown; each once.
     ///
-    /// Numbers are skipped only where packets were given up, or forgotten before they were polled.
-    /// Independent of [`Decoder::poll`]: a caller that uses both gets every packet twice.
+    /// Numbers are skipped only where packets were given up before they were polled. Independent of
+    /// [`Decoder::poll`]: a caller that uses both gets every packet twice.
     pub fn poll_in_order(&mut self) -> Option<(u64, &[u8])> {
         let id = self.unread.max(self.floor);
         while id >= self.edge {
@@ -240,9 +248,11 @@ impl Decoder {
 
     /// Gives up all packets below `id`, for example because they have expired.
     ///
-    /// They are no longer awaited, reported as missing, or returned. Known packets among them still
-    /// help to decode others. Equations about nothing else are dropped and counted as
-    /// [`Discards::expired`].
+    /// They are no longer awaited, reported as missing, or returned; the unknown ones among them
+    /// count as [`Report::lost`]. Known packets among them still help to decode others. All held
+    /// repair packets are dropped, and counted as [`Discards::expired`], if none of them covers a
+    /// newer packet, or if separating newer packets from these takes too much work. An `id` beyond
+    /// all packets seen also gives up the packets up to it. No effect if all are given up already.
     pub fn forget_before(&mut self, id: u64) {
         if id <= self.floor {
             return;
@@ -254,8 +264,9 @@ impl Decoder {
         self.discards.expired += self.equations.give_up(self.floor) as u64;
     }
 
-    /// Drops the held repair packet that waits for the oldest packet given up, if there is one;
-    /// call it when a repair packet is refused as [`Discard::Full`].
+    /// Drops one held repair packet whose equation serves only to compute a packet given up, the
+    /// oldest of these, and returns true; returns false if there is none. Call it when a repair
+    /// packet is refused as [`Discard::Full`].
     ///
     /// Information about other packets is kept, unless the packet given up still arrives. The drop
     /// is counted as [`Discards::expired`]. O(repair packets held * (these + unknown packets)).
@@ -328,7 +339,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Makes room for all packets below `next`.
+    /// Raises [`Report::next`] to `next` and forgets the packets more than `window_max` below it;
+    /// no effect if it is not greater than now.
     fn advance(&mut self, next: u64) {
         if next <= self.next {
             return;
@@ -353,7 +365,7 @@ impl Decoder {
         self.discards.expired += self.equations.forget(base, self.floor) as u64;
     }
 
-    /// Stops waiting for packets below `floor`; all of them have been seen.
+    /// Gives up the packets below `floor`, which is at most [`Report::next`].
     fn raise_floor(&mut self, floor: u64) {
         if floor <= self.floor {
             return;
@@ -391,7 +403,8 @@ impl Decoder {
 
     /// Computes and stores up to [`COMPUTED_MAX`] of the packets that the equations now determine.
     ///
-    /// The rows of the others stay, solved: no packet that becomes known meanwhile occurs in them.
+    /// The solved rows of the others stay for the next call: no packet that becomes known until
+    /// then occurs in them.
     fn solve(&mut self) {
         let Decoder { work, equations, known, packets, repairs, .. } = self;
         self.behind = work.solve(self.kernel, equations, known, packets, repairs);
@@ -418,13 +431,14 @@ impl Decoder {
     }
 }
 
-/// Maximum distance of a header ahead of all packets seen: 2^20 packets.
+/// Maximum number of packets by which one packet may raise [`Report::next`]: 2^20.
 ///
 /// No outage that a stream survives reaches farther. A packet that claims more is refused, so that
 /// it cannot make a decoder forget everything it holds. [`Decoder::forget_before`] may go farther.
 pub const AHEAD_MAX: u64 = 1 << 20;
 
-/// Maximum number of packets that one call computes: one pass over the payloads.
+/// Maximum number of lost packets that a decoder computes in one pass over the payloads; handling a
+/// packet takes one pass.
 pub const COMPUTED_MAX: usize = ROWS_MAX;
 
 #[cfg(test)]

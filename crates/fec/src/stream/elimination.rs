@@ -41,9 +41,9 @@ pub(super) struct Elimination {
     held: Vec<Held>,
     /// Unused payload slots of repair packets.
     slots: Vec<u16>,
-    /// Position of each unknown, by id modulo a power of two.
+    /// Where each unknown stands in the equations, at its id modulo the length.
     places: Vec<Place>,
-    /// Lower bound of the packets that held repair packets cover.
+    /// Lower bound of the numbers that the held repair packets cover; `u64::MAX` without any.
     first_min: u64,
     multipliers: Vec<u8>,
 }
@@ -93,14 +93,14 @@ impl Elimination {
         self.held.len() == self.rows_max
     }
 
-    /// Returns the held repair packets, one for each of a row's shares.
+    /// Returns the held repair packets; share j of every row belongs to element j.
     pub(super) fn held(&self) -> &[Held] {
         &self.held
     }
 
     /// Returns the number of independent equations about the unknowns from `floor` on.
     ///
-    /// Exact if [`Elimination::give_up`] was called with `floor`.
+    /// Exact if [`Elimination::give_up`] was last called with `floor`.
     pub(super) fn rank(&self, floor: u64) -> usize {
         self.pivots.iter().filter(|&&pivot| pivot >= floor).count()
     }
@@ -115,7 +115,8 @@ impl Elimination {
         &self.matrix[row * self.stride..][..self.held.len()]
     }
 
-    /// Writes the solved rows, ordered by the packets that they solve for.
+    /// Replaces the contents of `rows` by the solved rows, ordered by the packets that they solve
+    /// for.
     pub(super) fn solved(&self, rows: &mut Vec<u16>) {
         let solved = |&row: &usize| self.free_part(row).iter().all(|&coefficient| coefficient == 0);
         operations::count(self.pivots.len() * self.free.len());
@@ -151,7 +152,8 @@ impl Elimination {
         Some(slot)
     }
 
-    /// Records that a packet became known from another source, which may solve rows.
+    /// Removes a packet that arrived itself from the equations, which may solve rows. A row that
+    /// had already solved for it is removed together with one repair packet.
     ///
     /// O((rows + unknowns) x rows).
     pub(super) fn know(&mut self, id: u64) {
@@ -232,8 +234,8 @@ impl Elimination {
         0
     }
 
-    /// Drops all repair packets that cover packets below `base`, and the unknowns there. Drops all
-    /// repair packets if that takes more than [`passes_max`].
+    /// Drops all repair packets that cover packets below `base`, and the unknowns there, and
+    /// returns the number dropped. Drops all repair packets if that takes more than [`passes_max`].
     pub(super) fn forget(&mut self, base: u64, floor: u64) -> usize {
         if base <= self.first_min {
             return 0;
@@ -259,8 +261,8 @@ impl Elimination {
         dropped
     }
 
-    /// Drops one repair packet whose equation is only about a packet below `floor`, if there is
-    /// one.
+    /// Drops one repair packet of the row that solves for the oldest packet below `floor`, together
+    /// with that row; returns false if no row solves for such a packet.
     pub(super) fn drop_unwanted(&mut self, floor: u64) -> bool {
         let unwanted = (0..self.pivots.len()).filter(|&row| self.pivots[row] < floor);
         let Some(row) = unwanted.min_by_key(|&row| self.pivots[row]) else { return false };
@@ -272,7 +274,8 @@ impl Elimination {
         true
     }
 
-    /// Drops one repair packet that waits for packets it covers, and the row that is lost with it.
+    /// Drops one held repair packet, and one row in which it has a share: without the repair packet
+    /// there is one equation less.
     fn drop_held(&mut self, held: usize, floor: u64) {
         let has_share = |&row: &usize| self.shares(row)[held] != 0;
         // Choose a row about unwanted packets last: wanted ones must not be mixed into it.
@@ -333,8 +336,8 @@ impl Elimination {
         }
     }
 
-    /// Makes a free unknown the pivot of a row in which it occurs; the row's old pivot becomes
-    /// free.
+    /// Makes the free unknown of `column` the pivot of a row in which it occurs; the row's old
+    /// pivot becomes free in the same column.
     fn exchange(&mut self, row: usize, column: usize) {
         let at = self.rows_max + column;
         let scale = INVERSE[usize::from(mem::replace(self.at(row, at), 1))];
@@ -469,7 +472,8 @@ impl Elimination {
     }
 }
 
-/// A call's budget of work on the whole matrix.
+/// Work that one call has done on the matrix, counted in coefficients changed, against the limit by
+/// [`passes_max`].
 struct Passes {
     coefficients: usize,
 }
@@ -479,13 +483,13 @@ impl Passes {
         Passes { coefficients: 0 }
     }
 
-    /// Charges the cost of changing one row and all others by it; returns false if the budget is
-    /// exceeded.
+    /// Counts the cost of changing one row and all others by it; returns false if that exceeds the
+    /// limit.
     fn take(&mut self, equations: &Elimination) -> bool {
         self.take_many(equations, 1)
     }
 
-    /// Charges the cost of `count` changes.
+    /// Counts the cost of `count` such changes; returns false if that exceeds the limit.
     fn take_many(&mut self, equations: &Elimination, count: usize) -> bool {
         let Elimination { rows_max, stride, pivots, free, .. } = equations;
         self.coefficients += count * pivots.len() * (pivots.len() + free.len());
@@ -517,7 +521,8 @@ pub(super) const fn passes_max(coefficients: usize) -> usize {
     }
 }
 
-/// Work of about the time in which twelve packets of 1200 bytes are computed in a window of 1024.
+/// Number of coefficients that one call may change, in about the time in which twelve packets of
+/// 1200 bytes are computed in a window of 1024.
 const PASSES_COEFFICIENTS: usize = 1 << 22;
 
 /// Pivot of a row that has none yet; no packet has this id.

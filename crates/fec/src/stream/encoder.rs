@@ -19,7 +19,7 @@ use crate::kernel::{Column, Kernel, ROWS_MAX};
 pub struct Encoder {
     config: Config,
     kernel: Kernel,
-    /// Packets by id, modulo a power of two.
+    /// Bytes of the last source packets; a packet's slot is the bits of its id in `slot_mask`.
     packets: Packets,
     slot_mask: u64,
     ahead: Ahead,
@@ -30,28 +30,32 @@ pub struct Encoder {
     feedback: Feedback,
 }
 
-/// State derived from acknowledgements: whether they are later than a window, and since when
-/// packets leave the window unacknowledged.
+/// Conclusions from acknowledgements: whether they come too late to move the coding window, and
+/// during which range of packet numbers packets have left the window without them.
 #[derive(Clone, Debug, Default)]
 struct Feedback {
     /// Newest acknowledged edge; `None` before the first acknowledgement.
     edge: Option<u64>,
-    /// Start of the coding window when it was last acknowledged or restarted.
+    /// First packet of the coding window after the last acknowledgement at or above its start, or
+    /// after the last restart.
     begun: u64,
-    /// True if an acknowledgement since then was of packets that had already left the window: the
-    /// feedback delay exceeds the window.
+    /// True if a newer acknowledgement came since then, for packets that had already left the
+    /// window, when at least half a window of packets had been sent after `begun`: the feedback
+    /// delay exceeds the window.
     late: bool,
-    /// Time since which packets have otherwise left the window.
+    /// Range of packet numbers during which packets have left the window unacknowledged; `None` if
+    /// none has, or if the range is over.
     slide: Option<Slide>,
 }
 
-/// A period in which packets that the receiver may lack leave the coding window.
+/// A range of packet numbers, in place of times, during which packets that the receiver may lack
+/// leave the coding window.
 #[derive(Clone, Copy, Debug)]
 struct Slide {
-    /// End of the coding window when the first of them left.
+    /// Number of the next source packet when the first of them left.
     since: u64,
-    /// End of the coding window when the last of them left. Once all packets before it are known,
-    /// the period is over.
+    /// Number of the next source packet when the last of them left. The range is over once the
+    /// coding window begins there or later.
     last: u64,
 }
 
@@ -101,7 +105,8 @@ impl Encoder {
         Ok(id)
     }
 
-    /// Makes room for `count` packets in a full coding window by giving up others.
+    /// Makes room for `count` packets in a full coding window by giving up others. Does nothing if
+    /// there is room or the window is empty.
     ///
     /// A window full of packets that the receiver should have acknowledged restarts: all packets
     /// leave it. Equations about a busy time longer than the window can never be solved, and as
@@ -169,8 +174,8 @@ impl Encoder {
         self.slide(id, 1);
     }
 
-    /// Removes packets from the coding window; all of them, if packets have been leaving for
-    /// `windows` windows.
+    /// Removes the packets below `id` from the coding window; all packets, if unacknowledged ones
+    /// have been leaving it while `windows * window_max` source packets were sent.
     fn slide(&mut self, id: u64, windows: u64) {
         let id = id.min(self.next);
         if id <= self.first {
@@ -277,16 +282,16 @@ impl Encoder {
 }
 
 impl Feedback {
-    /// Records that the coding window begins at `at`: all packets before are known or no longer
-    /// covered.
+    /// Begins again with a coding window that starts at `at`, by acknowledgement or restart: clears
+    /// `late`, and ends `slide` if it is over.
     fn begin(&mut self, at: u64) {
         (self.begun, self.late) = (at, false);
         self.slide = self.slide.filter(|slide| at < slide.last);
     }
 }
 
-/// Number of windows of `window_max` packets after which a coding window that packets leave one by
-/// one restarts.
+/// Number of windows of `window_max` source packets after which a coding window restarts that
+/// packets leave one by one, unacknowledged.
 ///
 /// Rare enough that the packets missing at the restart, one or two, do not matter. A stream whose
 /// receiver sends no feedback still recovers from any outage.
@@ -299,8 +304,8 @@ struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    /// Adds source packets with the coefficients of `seed` in the first sum, those of the next seed
-    /// in the second, and so on, for `seed_count` seeds.
+    /// Adds the source packets `ids` to `seed_count` sums: with the coefficients of `seed` to the
+    /// first sum, with those of the next seed to the second, and so on.
     fn add(&self, seed: u16, seed_count: usize, ids: Range<u64>, sum: &mut Sum<'a, '_>) {
         let mut id = ids.start;
         while id < ids.end {
@@ -317,8 +322,8 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// Returns the coefficients of the eight source packets around `id` for consecutive seeds, one byte
-/// per seed.
+/// Returns the coefficients of the eight source packets whose ids differ from `id` at most in the
+/// low three bits: one word per packet, with one byte for each of `seed_count` consecutive seeds.
 #[inline]
 fn columns(seed: u16, id: u64, seed_count: usize) -> [u64; OCTET as usize] {
     if seed_count == 1 {
@@ -331,7 +336,8 @@ fn columns(seed: u16, id: u64, seed_count: usize) -> [u64; OCTET as usize] {
     transpose(rows)
 }
 
-/// Returns a column of coefficients, with those of the first sums from a word.
+/// Returns the column whose first eight coefficients are the bytes of `word`, lowest first; the
+/// others are zero.
 #[inline]
 fn column(word: u64) -> Column {
     let mut column = [0; ROWS_MAX];

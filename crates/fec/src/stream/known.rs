@@ -4,7 +4,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A bit for each of the last packets; ids share bits modulo the capacity.
+/// One bit per packet, 1 if it is known, for ranges of up to `capacity` ids: ids that are equal
+/// modulo the capacity share a bit.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     words: Vec<u64>,
@@ -21,7 +22,7 @@ impl Known {
         self.words.len() * WORD as usize
     }
 
-    /// Returns a packet's slot, one of `capacity`.
+    /// Returns a packet's slot: its id modulo the capacity.
     pub(super) fn slot(&self, id: u64) -> usize {
         id as usize & (self.capacity() - 1)
     }
@@ -53,8 +54,8 @@ impl Known {
         words(ids).flat_map(move |(base, mask)| Bits { base, bits: !self.word(base) & mask })
     }
 
-    /// Returns the known packets among `ids`, 64 consecutive ones at a time: the base id, and a bit
-    /// for each known packet from there on.
+    /// Returns the known packets among `ids`, 64 consecutive ids at a time: a base id, and a word
+    /// whose bit i is 1 if packet base + i is known and among `ids`.
     pub(super) fn known_words(&self, ids: Range<u64>) -> impl Iterator<Item = (u64, u64)> {
         words(ids).map(move |(base, mask)| (base, self.word(base) & mask))
     }

@@ -10,7 +10,7 @@ pub(super) fn count(_bytes: usize) {
     COUNT.with(|count| count.set(count.get() + _bytes));
 }
 
-/// Returns the count on this thread since the last call.
+/// Returns the count on this thread since the last call, and resets it to zero.
 #[cfg(test)]
 pub(super) fn take() -> usize {
     COUNT.take()

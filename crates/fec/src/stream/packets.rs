@@ -4,16 +4,17 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Alignment of each packet: one cache line, one vector of the widest kernel.
+/// Alignment of each packet in bytes: the size of a cache line, and of the widest kernel's vector.
 const LINE_BYTES: usize = 64;
 
-/// A fixed number of packets, allocated once and zeroed; each begins at a cache line.
+/// A fixed number of packets of one length in one allocation, all zero bytes at first. Each begins
+/// at the start of a cache line.
 #[derive(Debug)]
 pub(super) struct Packets {
     bytes: Vec<u8>,
-    /// Bytes before the first packet.
+    /// Number of unused bytes before the first packet, which align it.
     start: usize,
-    /// Bytes from one packet to the next.
+    /// Number of bytes from the start of one packet to the start of the next.
     stride: usize,
     symbol_bytes: usize,
 }
@@ -36,7 +37,7 @@ impl Packets {
         &mut self.bytes[self.start + slot * self.stride..][..self.symbol_bytes]
     }
 
-    /// Returns a contiguous range of packets.
+    /// Returns the packets in the given slots, in order.
     pub(super) fn range(&self, slots: Range<usize>) -> impl Iterator<Item = &[u8]> {
         let bytes = &self.bytes[self.start..];
         bytes[slots.start * self.stride..slots.end * self.stride]
@@ -44,7 +45,7 @@ impl Packets {
             .map(|packet| &packet[..self.symbol_bytes])
     }
 
-    /// Returns all packets, mutable at the same time.
+    /// Returns the packets of all slots in order, so that several can be written at the same time.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
         let symbol_bytes = self.symbol_bytes;
         // Without this limit, the slack line would count as a packet if the buffer is aligned and a
@@ -55,7 +56,7 @@ impl Packets {
             .map(move |packet| &mut packet[..symbol_bytes])
     }
 
-    /// Returns the allocated size.
+    /// Returns the allocated size in bytes.
     #[cfg(test)]
     pub(super) fn memory_bytes(&self) -> usize {
         self.bytes.capacity()

@@ -5,13 +5,14 @@ use core::ops::Range;
 use super::coefficient;
 use crate::gf256::{invert, multiply};
 
-/// Returns the number of unknowns among the `missing` source packets that the repair packets
-/// determine; each is given by its seed and the range it covers. All are known if the receiver
-/// lacks no other source packet in these ranges.
+/// Returns the number of independent equations that the repair packets give about the `missing`
+/// source packets. Each repair packet is a seed and the range of source packets that it covers.
 ///
-/// In about one of 255 cases it is one less than the smaller of both numbers. For more than
-/// [`RANK_MAX`] missing packets nothing is computed, and it is that smaller number. O(m^2 r), for m
-/// missing packets and r repair packets.
+/// If the rank is `missing.len()`, a receiver that lacks no other source packet in these ranges can
+/// compute all of them. If each repair packet covers all of `missing`, the rank is the smaller of
+/// the two numbers, in about one of 255 cases one less. For more than [`RANK_MAX`] missing packets
+/// nothing is computed, and the smaller number is returned. O(m^2 r), for m missing packets and r
+/// repair packets.
 pub fn rank(missing: &[u64], repairs: impl Iterator<Item = (u16, Range<u64>)>) -> usize {
     if missing.len() > RANK_MAX {
         return repairs.take(missing.len()).count();

@@ -5,16 +5,16 @@ use core::ops::Range;
 /// The seed determines the coefficients: [`coefficient`](super::coefficient()).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Repair {
-    /// First source packet of the coding window.
+    /// Number of the first source packet combined, the start of the sender's coding window.
     pub first: u64,
-    /// Number of source packets in the coding window.
+    /// Number of consecutive source packets combined, from `first` on.
     pub count: u16,
     /// Seed of the coefficient generator.
     pub seed: u16,
 }
 
 impl Repair {
-    /// Returns the ids of the source packets that it covers.
+    /// Returns the ids of the source packets that the repair packet combines.
     ///
     /// The end saturates at `u64::MAX`; no repair packet of an [`Encoder`](super::Encoder) comes
     /// near it.

@@ -23,7 +23,7 @@ pub(super) fn add_multiple(kernel: Kernel, target: &mut [u8], multiplier: u8, so
     }
 }
 
-/// Multiplies a row by a constant.
+/// Multiplies each byte of `target` by `multiplier`, in place.
 pub(super) fn scale(kernel: Kernel, target: &mut [u8], multiplier: u8) {
     operations::count(target.len());
     if target.len() < KERNEL_MIN {
@@ -41,7 +41,7 @@ pub(super) fn scale(kernel: Kernel, target: &mut [u8], multiplier: u8) {
     }
 }
 
-/// Minimum length for which a kernel call is worthwhile.
+/// Minimum length in bytes for which a kernel call is faster than table look-ups.
 const KERNEL_MIN: usize = 48;
 
 /// Number of bytes computed at once: kernels cannot write in place.

@@ -18,9 +18,10 @@ use crate::kernel::{Column, Kernel, ROWS_MAX};
 /// Preallocated buffers for solving.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
-    /// Solved rows.
+    /// Rows whose packets the last call of [`Work::solve`] computed, at most [`ROWS_MAX`], ordered
+    /// by packet.
     pub(super) solved: Vec<u16>,
-    /// Packets being computed.
+    /// Buffers of the packets being computed, one for each row in `solved`.
     sums: Packets,
     scratch: Scratch,
     used: Used,
@@ -32,7 +33,7 @@ struct Used {
     repairs: Vec<Repair>,
     /// Share of each repair packet in each packet being computed.
     shares: Vec<Column>,
-    /// Coefficients of each repair packet for some consecutive source packets.
+    /// Coefficients of each repair packet for the [`LANES`] source packets processed at present.
     coefficients: Vec<Lanes>,
 }
 
@@ -59,8 +60,9 @@ impl Work {
         }
     }
 
-    /// Computes the first [`ROWS_MAX`] packets that the equations determine, and lists their rows
-    /// in `solved`. Returns whether there are more.
+    /// Computes the packets that the equations determine, at most [`ROWS_MAX`] of them, oldest
+    /// first, stores them in `packets`, and lists their rows in `solved`. Returns whether more are
+    /// determined.
     pub(super) fn solve(
         &mut self,
         kernel: Kernel,
@@ -124,7 +126,8 @@ impl Used {
         self.shares.push(shares);
     }
 
-    /// Subtracts from the repair packets all known source packets in them.
+    /// Adds to the sums every known source packet that a used repair packet covers, which subtracts
+    /// it from that repair packet.
     fn add_known<'a>(
         &mut self,
         kernel: Kernel,
@@ -156,7 +159,8 @@ impl Used {
         }
     }
 
-    /// Sets `products` to the coefficients in each output of the packets from `base` on.
+    /// Sets `products[i]` to the coefficients that the [`LANES`] source packets from `base` on have
+    /// in the i-th packet being computed.
     fn multiply_shares(&mut self, kernel: Kernel, base: u64, products: &mut [Lanes]) {
         let coefficients = &mut self.coefficients[..self.repairs.len()];
         operations::count(LANES * coefficients.len() * products.len());
@@ -178,7 +182,8 @@ impl Used {
     }
 }
 
-/// Returns the columns of eight consecutive packets from rows of coefficients.
+/// Returns the columns of the eight source packets at `octet`, from one row of coefficients for
+/// each packet being computed.
 #[inline]
 fn columns(rows: &[Lanes], octet: usize) -> [Column; 8] {
     let mut columns = [[0; ROWS_MAX]; 8];
@@ -201,7 +206,7 @@ fn columns(rows: &[Lanes], octet: usize) -> [Column; 8] {
     columns
 }
 
-/// Number of repair packets whose coefficients are multiplied at once.
+/// Maximum number of repair packets whose coefficients one kernel call multiplies.
 const INPUTS_MAX: usize = 16;
 
 fn multiply(kernel: Kernel, shares: &[Column], coefficients: &[Lanes], products: &mut [Lanes]) {

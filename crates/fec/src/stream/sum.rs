@@ -14,7 +14,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Returns buffers for sums of `count` packets.
+    /// Returns buffers for sums of up to `count` packets; longer sums would allocate.
     pub(super) fn new(count: usize) -> Scratch {
         Scratch { columns: Vec::with_capacity(count), inputs: Vec::with_capacity(count) }
     }
@@ -32,7 +32,8 @@ impl Clone for Scratch {
     }
 }
 
-/// Several linear combinations of packets, accumulated at once.
+/// Several linear combinations of the same packets: first the packets are listed, then
+/// [`Sum::finish`] computes all combinations in one pass.
 pub(super) struct Sum<'a, 's> {
     inputs: Vec<&'a [u8]>,
     scratch: &'s mut Scratch,
@@ -44,14 +45,15 @@ impl<'a, 's> Sum<'a, 's> {
         Sum { inputs: mem::take(&mut scratch.inputs), scratch }
     }
 
-    /// Adds one packet with its coefficient in each sum.
+    /// Lists one more packet; `column[i]` is its coefficient in the i-th sum.
     #[inline]
     pub(super) fn add(&mut self, input: &'a [u8], column: Column) {
         self.inputs.push(input);
         self.scratch.columns.push(column);
     }
 
-    /// Adds several packets, one per column.
+    /// Lists several more packets; `columns` yields one column of coefficients for each of them, in
+    /// the same order.
     #[inline]
     pub(super) fn extend(
         &mut self,
@@ -62,7 +64,8 @@ impl<'a, 's> Sum<'a, 's> {
         self.scratch.columns.extend(columns);
     }
 
-    /// Computes the sums. Previous contents of `outputs` are ignored.
+    /// Writes the i-th sum of all listed packets to `outputs[i]`, whose previous contents are
+    /// ignored.
     pub(super) fn finish(mut self, kernel: Kernel, outputs: &mut [&mut [u8]]) {
         let symbol_bytes = outputs.first().map_or(0, |output| output.len());
         operations::count(self.inputs.len() * outputs.len() * symbol_bytes);

@@ -2,7 +2,8 @@
 
 use std::f64::consts::TAU;
 
-/// Returns the logarithm of the probability of `hits` in `trials`, each with `probability`.
+/// Returns the natural logarithm of the probability of exactly `hits` hits in `trials` independent
+/// trials, each a hit with `probability`; minus infinity if that is impossible.
 ///
 /// The logarithm's absolute error is near 1e-14 unless the probability vanishes: the formula
 /// cancels the large parts of the factorials' logarithms, which would cost all digits. Source:
@@ -32,7 +33,7 @@ fn deviance(x: f64, mean: f64) -> f64 {
     x * (difference / mean).ln_1p() - difference
 }
 
-/// Returns ln(n!) minus the three terms of Stirling's formula.
+/// Returns ln(n!) minus Stirling's formula, (n + 1/2) ln(n) - n + ln(2 pi) / 2, for n >= 1.
 fn stirling_rest(n: u64) -> f64 {
     let x = n as f64;
     if n < SERIES_FROM {

@@ -27,7 +27,8 @@ pub enum Error {
         /// Share of packets erased.
         erasure_rate: f64,
     },
-    /// A number that must be a probability strictly between 0 and 1 is not.
+    /// A number is not a probability strictly between 0 and 1, or a share to be reached exceeds
+    /// 1 - 1e-9.
     #[error("{probability} is not a probability strictly between 0 and 1")]
     Probability {
         /// Number passed.
@@ -41,7 +42,8 @@ pub enum Error {
         /// Search range in slots.
         slots: u64,
     },
-    /// A delay or a spread is negative, infinite or NaN.
+    /// A mean is infinite or NaN, a standard deviation is infinite, NaN or not above zero, or a
+    /// limit on a mean delay is negative or NaN.
     #[error("{quantity} is not a finite number that is not negative")]
     Quantity {
         /// Number passed.

@@ -51,7 +51,8 @@ fn standard_cdf(deviations: f64) -> f64 {
     0.5 * libm::erfc(-deviations / SQRT_2)
 }
 
-/// Bisects the range until its ends are adjacent; `probability` is at most 1/2.
+/// Returns the quantile of the standard normal distribution, by bisection until the ends of the
+/// range are adjacent numbers; `probability` is at most 1/2.
 fn standard_quantile(probability: f64) -> f64 {
     // At this lower end the distribution function is zero in double precision.
     let (mut low, mut high) = (-40.0_f64, 0.0_f64);

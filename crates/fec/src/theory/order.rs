@@ -38,8 +38,8 @@ impl OrderStatistic {
         enough.map(term).sum::<f64>().min(1.0)
     }
 
-    /// Returns the inverse of [`cdf`](Self::cdf): the distribution function of a single sample at
-    /// the quantile of the order statistic. O(count).
+    /// Returns the `single` for which [`cdf`](Self::cdf) returns `probability`: the probability
+    /// that a single sample does not exceed the order statistic's quantile. Below 1. O(count).
     ///
     /// # Errors
     /// [`Error::Probability`] unless `0 < probability < 1`.
@@ -61,13 +61,14 @@ impl OrderStatistic {
         }
     }
 
-    /// Returns the probability that it does not exceed `value`, for samples of this distribution.
+    /// Returns the probability that the order statistic of samples with distribution `each` does
+    /// not exceed `value`.
     pub fn gaussian_cdf(&self, each: &Gaussian, value: f64) -> f64 {
         self.cdf(each.cdf(value))
     }
 
-    /// Returns the value that it does not exceed with the given probability, for samples of this
-    /// distribution.
+    /// Returns the value that the order statistic of samples with distribution `each` does not
+    /// exceed with the given probability.
     ///
     /// # Errors
     /// [`Error::Probability`] unless `0 < probability < 1`.
@@ -76,7 +77,7 @@ impl OrderStatistic {
     }
 }
 
-/// Largest probability that has a quantile.
+/// Largest `f64` below 1.
 const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
 
 #[cfg(test)]

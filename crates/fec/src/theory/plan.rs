@@ -9,7 +9,7 @@ use super::{Error, Stream, delay};
 pub enum Target {
     /// The exact mean, [`Delay::mean`](super::Delay::mean), is at most `slots`.
     Mean {
-        /// Maximum mean delay.
+        /// Maximum mean delay, in slots.
         slots: f64,
     },
     /// The share `share` of the source packets waits at most `slots`: the exact tail,
@@ -17,7 +17,7 @@ pub enum Target {
     Percentile {
         /// Share of source packets, for instance 0.99.
         share: f64,
-        /// Delay that this share does not exceed.
+        /// Delay that this share does not exceed, in slots.
         slots: u64,
     },
 }

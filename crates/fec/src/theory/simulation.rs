@@ -53,7 +53,7 @@ fn encoder_and_decoder_do_what_the_theory_says() {
 
 type Value<'a> = &'a dyn Fn(&Period) -> f64;
 
-/// Result of one renewal period.
+/// Counts from one simulated renewal period.
 #[derive(Clone, Copy, Default)]
 struct Period {
     /// S, in intervals.

@@ -1,8 +1,8 @@
 use super::{Error, Stream};
 
 impl Stream {
-    /// Returns the length in slots of a stream that delivers a source packet in the share `goodput`
-    /// of its slots, except with probability `failure`.
+    /// Returns a length in slots that suffices for a stream to deliver at least `goodput` source
+    /// packets per slot on average, except with probability `failure`.
     ///
     /// Only the busy time cut short by the end of the stream is lost, at most f intervals except
     /// with that probability: N >= (l - 1) f / ((l - 1)/l - goodput), with f = (1 + z)/(1 - z)^2

@@ -17,31 +17,32 @@ struct Trial {
     erasure_rate: f64,
     /// Coding window of the encoder.
     window_max: usize,
-    /// Memory of the decoder, and the number of repair packets it holds.
+    /// Number of source packets that the decoder remembers.
     memory: usize,
+    /// Maximum number of repair packets that the decoder holds.
     repairs_max: usize,
     /// Feedback delay in slots; `None` without feedback.
     feedback: Option<u64>,
     /// Share of reports lost.
     reports_lost: f64,
-    /// Age in slots at which packets leave the window.
+    /// Age in slots at which packets leave the coding window; `None` if they do not expire.
     deadline: Option<u64>,
     /// Slots in which nothing passes in either direction.
     outage: Range<u64>,
     seed: u64,
 }
 
-/// Both ends, at a slot.
+/// Encoder and decoder of a trial at the start of `slot`, with what they have done before.
 struct Ends {
     trial: Trial,
     encoder: Encoder,
     decoder: Decoder,
     slot: u64,
-    /// Reports in flight.
+    /// Reports in flight: slot of arrival, edge.
     reports: VecDeque<(u64, u64)>,
-    /// Slot of sending, and slot in which the packet became known, by number.
+    /// For each source packet: slot of sending, and slot in which it became known, if it has.
     sent: BTreeMap<u64, (u64, Option<u64>)>,
-    /// Source packet and slot at each restart of the full window.
+    /// Source packet and slot of each push that restarted the full coding window.
     begun: Vec<(u64, u64)>,
 }
 
@@ -409,7 +410,8 @@ fn the_work_of_one_call_is_bounded() {
     }
 }
 
-/// Makes the stream jump by half a window now and then.
+/// Returns the newest packet number at a call: one more with each call, and half a window more with
+/// every fortieth.
 fn hostile_next(call: u64, window: u64) -> u64 {
     window + call / 40 * window / 2 + call
 }
