@@ -13,32 +13,32 @@ use crate::traffic::{Commands, Media, Traffic};
 /// Selection of the links to cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// None.
+    /// No link.
     None,
     /// The given number of links, those with the highest granted rates.
     Best(usize),
-    /// Each link in turn.
+    /// One link per cut, a different one each time, in turn.
     AnyOne,
-    /// Each pair in turn.
+    /// Two links per cut, a different pair each time, in turn.
     AnyTwo,
 }
 
 /// Measurements at the operator over one or more runs; delays and gaps in ms, rates in Mbit/s.
 #[derive(Debug, Clone, Default)]
 pub struct Measures {
-    /// The longest time without a delivered unit during each cut.
+    /// The longest time without a delivered unit during each cut, in ms.
     pub gaps: Vec<f64>,
     /// Units accepted by the session within one second after each cut.
     pub sent_after: usize,
-    /// Those of them that arrived.
+    /// Units of `sent_after` that arrived.
     pub came_after: usize,
     /// Units accepted by the session after the first three seconds.
     pub sent: usize,
-    /// Delays of those that arrived.
+    /// Delays of the units of `sent` that arrived, in ms.
     pub delays: Vec<f64>,
-    /// Budget, every 100 ms.
+    /// Budget of the vehicle's session in Mbit/s, every 100 ms after the first three seconds.
     pub budgets: Vec<f64>,
-    /// Granted rate of each link at the end.
+    /// Granted rate of each link at the end of the run, in Mbit/s.
     pub granted: Vec<f64>,
 }
 
@@ -71,7 +71,7 @@ impl Measures {
         Ok(measures)
     }
 
-    /// Adds the measures of other runs.
+    /// Adds the counts of `other` to these, and appends its lists.
     pub fn add(&mut self, other: Self) {
         self.gaps.extend(other.gaps);
         self.sent_after += other.sent_after;
@@ -82,12 +82,13 @@ impl Measures {
         self.granted.extend(other.granted);
     }
 
-    /// Returns the delivered share of the units sent within one second after a cut.
+    /// Returns the delivered share of the units sent within one second after a cut; NaN without
+    /// any.
     pub fn share_after(&self) -> f64 {
         self.came_after as f64 / self.sent_after as f64
     }
 
-    /// Returns the delivered share of all units sent.
+    /// Returns the delivered share of the units of `sent`; NaN without any.
     pub fn share(&self) -> f64 {
         self.delays.len() as f64 / self.sent as f64
     }
@@ -120,7 +121,7 @@ impl Measures {
 }
 
 impl Choice {
-    /// Returns the links to cut now, in turn `turn`.
+    /// Returns the indices of the links to cut now; `turn` selects the link or the pair.
     fn links(self, run: &Run<Traffic>, turn: usize) -> Vec<usize> {
         match self {
             Self::None => Vec::new(),

@@ -33,8 +33,9 @@ pub struct Endpoint<A, T = Session> {
     /// Faults injected into incoming datagrams.
     pub faults: Faults,
     stalls: Option<Stalls>,
-    /// End of the current stall, and the datagrams that arrived during it.
+    /// End of the current stall; `None` while the process runs.
     stalled: Option<Instant>,
+    /// Datagrams that arrived during the current stall.
     waiting: Vec<(world::Route, Vec<u8>, Ecn)>,
     clock: Clock,
     rng: ChaCha20Rng,

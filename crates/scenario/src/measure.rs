@@ -86,7 +86,8 @@ pub fn gaps(events: impl IntoIterator<Item = Instant>, time: Range<Instant>) -> 
     starts.zip(ends).map(|(start, end)| end.since(start)).collect()
 }
 
-/// Returns the quantile by nearest rank, NaN if there are no values. Sorts `values`.
+/// Returns the `quantile` (0 to 1) of `values` by nearest rank, NaN if there are none. Sorts
+/// `values`.
 pub fn quantile(values: &mut [f64], quantile: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);

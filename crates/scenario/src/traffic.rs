@@ -24,15 +24,15 @@ pub struct Traffic {
     /// Time from which nothing is sent, on the endpoint's clock.
     until: Option<Instant>,
     buffer: Vec<u8>,
-    /// Media units.
+    /// Record of the media units, sent and received.
     pub media: Flow,
-    /// Commands.
+    /// Record of the commands, sent and received.
     pub commands: Flow,
     /// Times at which media was due and the budget was zero.
     pub pauses: Vec<Instant>,
-    /// Every budget reported.
+    /// Every budget for media that the session reported, with its time.
     pub budgets: Vec<(Instant, Bitrate)>,
-    /// Every state change of a link.
+    /// Every state change of a link: time, number of the link, new state.
     pub states: Vec<(Instant, u8, State)>,
     /// Number of times the session was established.
     pub established: u32,
@@ -54,22 +54,23 @@ pub struct Flow {
 pub struct Offered {
     /// Time of the offer.
     pub at: Instant,
-    /// Its size.
+    /// Size of the unit.
     pub bytes: ByteCount,
-    /// Its number, if the session accepted it.
+    /// Number of the unit if the session accepted it; `None` if it refused.
     pub accepted: Option<UnitNumber>,
 }
 
 /// A received unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// Its index in [`Flow::offered`] of the sender.
+    /// Index of the unit in [`Flow::offered`] of the sender.
     pub index: u64,
-    /// Its number.
+    /// Number that the sender's session gave the unit.
     pub number: UnitNumber,
     /// Time of arrival.
     pub at: Instant,
-    /// Time of sending on the receiver's clock, as the session reports it.
+    /// Time of sending on the receiver's clock, as the session estimates it; `None` while it cannot
+    /// compare the clocks.
     pub sent_at: Option<Instant>,
     /// Error bound of the session's clock estimate at that time.
     pub clock_error: Option<Duration>,
@@ -78,12 +79,12 @@ pub struct Received {
 }
 
 impl Traffic {
-    /// Adds media.
+    /// Sets the source of media, in place of one set before.
     pub fn with_media(self, media: Media) -> Self {
         Self { media_source: Some(media), ..self }
     }
 
-    /// Adds commands.
+    /// Sets the source of commands, in place of one set before.
     pub fn with_commands(self, commands: Commands) -> Self {
         Self { command_source: Some(commands), ..self }
     }
@@ -98,7 +99,7 @@ impl Traffic {
         self.budgets.last().map_or(Bitrate::ZERO, |(_, budget)| *budget)
     }
 
-    /// Returns the time at which the next unit is due.
+    /// Returns the time at which the next unit is due; `None` if nothing is left to send.
     pub fn next_at(&self) -> Option<Instant> {
         let media = self.media_source.map(|_| self.media_at);
         let command = self.command_source.map(|_| self.command_at);
@@ -174,7 +175,7 @@ impl Traffic {
         }
     }
 
-    /// Starts at `start` on the endpoint's clock.
+    /// Makes the first unit of each source due at `start` on the endpoint's clock.
     pub fn begin(&mut self, start: Instant) {
         (self.media_at, self.command_at) = (start, start);
     }

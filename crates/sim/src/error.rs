@@ -17,7 +17,7 @@ pub enum Error {
     /// A trace could not be read from its file.
     #[error("cannot read the trace {}: {cause}; correct the link's trace.file", whole(path))]
     TraceFile {
-        /// The file.
+        /// Path of the trace's file.
         path: PathBuf,
         /// The error of the operating system.
         cause: std::io::Error,
@@ -29,7 +29,7 @@ pub enum Error {
         path.display()
     )]
     TraceText {
-        /// The file.
+        /// Path of the trace's file.
         path: PathBuf,
         /// The fault, with its line number.
         cause: crate::trace::Error,
@@ -37,7 +37,7 @@ pub enum Error {
     /// The configuration names a trace that has not been loaded.
     #[error("the trace {} has not been loaded", path.display())]
     TraceNotLoaded {
-        /// The file.
+        /// Path of the trace's file.
         path: PathBuf,
     },
     /// A recording could not be read from its file.
@@ -46,7 +46,7 @@ pub enum Error {
         whole(path)
     )]
     RecordingFile {
-        /// The file.
+        /// Path of the recording's file.
         path: PathBuf,
         /// The error of the operating system or of the decompression.
         cause: std::io::Error,
@@ -54,7 +54,7 @@ pub enum Error {
     /// A recording's text has no round trips in the expected form.
     #[error("the recording {}: {cause}", path.display())]
     RecordingText {
-        /// The file.
+        /// Path of the recording's file.
         path: PathBuf,
         /// The fault, with its line number.
         cause: crate::recording::Error,
@@ -62,7 +62,7 @@ pub enum Error {
     /// The configuration names a recording that has not been loaded.
     #[error("the recording {} has not been loaded", path.display())]
     RecordingNotLoaded {
-        /// The file.
+        /// Path of the recording's file.
         path: PathBuf,
     },
     /// No preset has this name.
@@ -73,7 +73,8 @@ pub enum Error {
     },
 }
 
-/// Rejects a value outside `from` to `to`.
+/// Checks that `value` is at least `from` and at most `to`; NaN is an error too. `reason`: text of
+/// the permitted range.
 pub(crate) fn within(
     field: &'static str,
     value: f64,

@@ -373,8 +373,9 @@ impl<P> Link<P> {
         }
     }
 
-    /// Adds `added` to the configured delay of every packet from now on. Without
-    /// [`Config::reorder`], packets sent before a decrease still arrive first.
+    /// Adds `added` to the configured delay of every packet pushed from now on, in place of an
+    /// amount set before. Without [`Config::reorder`], packets sent before a decrease still arrive
+    /// first.
     pub fn set_delay_added(&mut self, added: Duration) {
         self.delay_added = added.as_nanos().try_into().unwrap_or(u64::MAX);
     }

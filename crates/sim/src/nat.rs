@@ -8,11 +8,11 @@ use tautline_units::{Duration, Instant};
 /// Dependence of a NAT's mapping or filtering on the remote endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum By {
-    /// Endpoint-independent.
+    /// Endpoint-independent: the remote endpoint does not matter.
     Nothing,
-    /// Address-dependent.
+    /// Address-dependent: the remote address matters, its port does not.
     Address,
-    /// Address- and port-dependent.
+    /// Address- and port-dependent: remote address and port matter.
     AddressAndPort,
 }
 
@@ -98,7 +98,7 @@ impl Nat {
         found.map(|((inside, _), _)| *inside)
     }
 
-    /// Clears all mappings; new ones get other ports.
+    /// Clears all mappings, as a restart does; new ones get other ports.
     pub fn rebind(&mut self) {
         self.mappings.clear();
     }

@@ -29,17 +29,18 @@ use crate::link::{Common, Config, Handover, Jitter, Outage, Pair, Retransmission
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", parse_err_fn = unknown, parse_err_ty = Error)]
 pub enum Preset {
-    /// [`lan`].
+    /// A wired network in one building: [`lan`].
     Lan,
-    /// [`lte`].
+    /// The LTE modem of a parked car with good signal: [`lte`].
     Lte,
-    /// [`lte_driving`].
+    /// The LTE modem of a moving car: [`lte_driving`].
     LteDriving,
-    /// [`lte_town`].
+    /// The LTE modem of a moving car in town: [`lte_town`].
     LteTown,
-    /// [`lte_countryside`].
+    /// The LTE modem of a moving car in the countryside: [`lte_countryside`].
     LteCountryside,
-    /// [`model`] at a load of 5.4 Mbit/s: a mean of 8 Mbit/s.
+    /// The link model of the papers' figures for a load of 5.4 Mbit/s: [`model`]. Its mean capacity
+    /// is 8 Mbit/s.
     Model,
 }
 
@@ -47,11 +48,11 @@ pub enum Preset {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Carrier {
-    /// The preset's own numbers.
+    /// The carrier with the preset's own numbers.
     #[default]
     A,
-    /// 0.85 of the rate and 3 ms more delay each way. This is about the difference between the
-    /// medians of neighbouring carriers in pam25 (51, 55 and 59 ms).
+    /// A carrier with 0.85 of the preset's rate and 3 ms more delay each way. This is about the
+    /// difference between the medians of neighbouring carriers in pam25 (51, 55 and 59 ms).
     B,
 }
 

@@ -52,7 +52,8 @@ struct Sample {
 /// Selection of the columns that contain the round trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns<'a> {
-    /// The operator, in a file with several.
+    /// Operator whose rows are used, in a file with a column `operator`; in another file, the
+    /// column to read in place of `rtt_ms`.
     pub operator: Option<&'a str>,
     /// Time between two lines of a file without a time column; above zero.
     pub interval: Duration,

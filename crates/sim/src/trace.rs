@@ -10,7 +10,7 @@ pub const OPPORTUNITY_BYTES: ByteCount = ByteCount::new(1500);
 /// Longest trace accepted: one day. Recordings last minutes; a longer one is a unit mistake.
 pub const PERIOD_MAX: Duration = Duration::from_secs(86_400);
 
-/// Minimum allowance for a period that exceeds the last line's time.
+/// Time by which a period may exceed the last line's time, even if no gap in the trace is as long.
 pub const REST_MAX: Duration = Duration::from_secs(1);
 
 /// Maximum number of lines, about 50 MB of text: a bound on memory.

@@ -33,9 +33,9 @@ pub struct Config {
     pub coherence: Duration,
     /// Probability that two frames collide when both sides have one, so that they are sent again.
     pub collisions: f64,
-    /// Residual packet loss after the radio's retransmissions.
+    /// Probability that a packet is lost in spite of the radio's retransmissions.
     pub loss: f64,
-    /// Share of packets that arrive with one bit error.
+    /// Probability that a packet which arrives has one flipped bit.
     pub damage: f64,
     /// Maximum packets in a side's queue.
     pub queue_packets: usize,
@@ -46,9 +46,9 @@ pub struct Config {
 /// A flow that competes for the access point's queue and for airtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disturbance {
-    /// Size of each of its packets, headers included.
+    /// Size of each packet of the flow, headers included.
     pub bytes: ByteCount,
-    /// Time between two of its packets.
+    /// Time between two packets of the flow.
     pub interval: Duration,
 }
 

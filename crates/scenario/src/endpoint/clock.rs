@@ -5,7 +5,7 @@ use tautline_units::Instant;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Clock {
     node: world::Clock,
-    /// Total setting ahead since the world's start.
+    /// Sum of all settings since the world's start in ns: positive if the clock was set ahead.
     ahead_nanos: i64,
 }
 

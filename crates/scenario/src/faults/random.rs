@@ -9,17 +9,18 @@ use super::from_nobody;
 /// Probability of each fault per datagram.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rates {
-    /// Probability that it is lost.
+    /// Probability that a datagram is lost, outside bursts.
     pub loss: f64,
-    /// Probability that a burst of losses starts with it, with a mean of five datagrams.
+    /// Probability that a burst of losses starts with a datagram; it lasts five in the mean.
     pub burst: f64,
-    /// Probability that some of its bits flip; one such datagram in three is truncated as well.
+    /// Probability that up to three bits of a datagram flip; one such datagram in three is
+    /// truncated as well.
     pub corruption: f64,
-    /// Probability that it is duplicated: at once, and later.
+    /// Probability that a datagram arrives twice in a row, and a third time much later.
     pub duplication: f64,
-    /// Probability that it arrives after the next few.
+    /// Probability that a datagram is held back until [`HELD_MAX`] others are, too.
     pub reordering: f64,
-    /// Probability that it arrives from an address that belongs to nobody.
+    /// Probability that a datagram arrives from an address that belongs to nobody.
     pub readdressing: f64,
 }
 
@@ -96,7 +97,8 @@ fn chance(rng: &mut ChaCha20Rng, probability: f64) -> bool {
 
 const BURST_GOES_ON: f64 = 0.8;
 const CORRUPTED_CUT_SHORT: f64 = 0.3;
-/// Maximum reordered datagrams held until the next one arrives.
+/// Maximum datagrams held back for reordering; when more are held, all follow the next delivered
+/// one.
 const HELD_MAX: usize = 3;
-/// Maximum datagrams kept for later duplication.
+/// Maximum copies kept for later duplication; when more are kept, the oldest is delivered.
 const KEPT_MAX: usize = 30;

@@ -10,26 +10,26 @@ pub use fixed_rate::{Code, FixedRate, FixedRateFactory};
 pub use schedule::{Block, Schedule};
 use tautline_transport::planner::{Factory, QuantileFactory};
 
-/// Name of a planner.
+/// Planner that a run may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::VariantArray)]
 pub enum Kind {
-    /// [`Quantile`](tautline_transport::planner::Quantile).
+    /// The transport's own planner, [`Quantile`](tautline_transport::planner::Quantile).
     Quantile,
-    /// [`FixedRate`] by [`Schedule::EarliestDelivery`].
+    /// [`FixedRate`], which assigns packets to links as [`Schedule::EarliestDelivery`] says.
     EarliestDelivery,
-    /// [`FixedRate`] by [`Schedule::TransmissionEnd`].
+    /// [`FixedRate`], which assigns packets to links as [`Schedule::TransmissionEnd`] says.
     TransmissionEnd,
-    /// [`FixedRate`] by [`Schedule::RoundRobin`].
+    /// [`FixedRate`], which assigns packets to links as [`Schedule::RoundRobin`] says.
     RoundRobin,
-    /// [`FixedRate`] by [`Schedule::Redundant`].
+    /// [`FixedRate`], which sends every packet over every link: [`Schedule::Redundant`].
     Redundant,
-    /// [`FixedRate`] by [`Schedule::BestLink`].
+    /// [`FixedRate`], which sends each unit over one link: [`Schedule::BestLink`].
     BestLink,
 }
 
 impl Kind {
-    /// Returns the factory of these planners. [`Kind::Quantile`] plans its own code rate and
-    /// ignores `code`.
+    /// Returns the factory of the planner, which cuts and encodes units by `code`.
+    /// [`Kind::Quantile`] plans its own code rate and ignores `code`.
     pub fn factory(self, code: Code) -> Arc<dyn Factory> {
         let fixed = |schedule| Arc::new(FixedRateFactory { code, schedule });
         match self {

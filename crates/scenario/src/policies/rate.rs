@@ -9,20 +9,20 @@ pub use fixed::{Fixed, FixedFactory};
 use tautline_transport::rate::{DelayRateFactory, Factory};
 pub use two_state::{TwoState, TwoStateFactory};
 
-/// Name of a rate controller.
+/// Rate controller that a run may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Kind {
-    /// [`TwoState`].
+    /// The two-state rate control of [LTE]: [`TwoState`].
     TwoState,
-    /// [`DelayRate`](tautline_transport::rate::DelayRate).
+    /// The transport's own rate control, [`DelayRate`](tautline_transport::rate::DelayRate).
     DelayRate,
-    /// [`Fixed`].
+    /// The initial rate, regardless of reports: [`Fixed`].
     Fixed,
 }
 
 impl Kind {
-    /// Returns the factory of these controllers.
+    /// Returns the factory of the controller, with its default parameters.
     pub fn factory(self) -> Arc<dyn Factory> {
         match self {
             Self::TwoState => Arc::new(TwoStateFactory::default()),

@@ -5,11 +5,11 @@ use tautline_units::{Bitrate, ByteCount, Duration};
 pub struct Media {
     /// Units per second.
     pub per_second: u64,
-    /// Mean rate, large units included.
+    /// Mean rate of all units without a lower budget, large units included.
     pub rate: Bitrate,
     /// True if it reduces its rate to a budget below `rate`.
     pub adapts: bool,
-    /// Interval, in units, of the larger ones, such as key pictures.
+    /// Number of units from one large unit, such as a key picture, to the next; 1 if all are alike.
     pub large_every: u64,
     /// Size of a large unit relative to the others.
     pub large_factor: f64,
@@ -38,7 +38,8 @@ impl Media {
         Duration::from_nanos(1_000_000_000 / self.per_second.max(1))
     }
 
-    /// Returns the size of unit `number` under `budget`, or `None` for a pause.
+    /// Returns the size of unit `number` under `budget`, or `None` if the budget is zero: then the
+    /// source pauses.
     pub fn unit_bytes(&self, number: u64, budget: Bitrate) -> Option<ByteCount> {
         if budget == Bitrate::ZERO {
             return None;

@@ -22,29 +22,35 @@ pub(super) struct Flow {
     begun: bool,
     rng: ChaCha8Rng,
     state: State,
-    /// True if the startup has filled the pipe.
+    /// True once the rate has grown by less than 25 % for three round trips of the startup.
     filled: bool,
     in_flight: u64,
     /// Pending acknowledgements, in order of time.
     answers: VecDeque<Answer>,
-    /// Total packets acknowledged, and the time of the latest acknowledgement.
+    /// Total packets acknowledged.
     delivered: u64,
+    /// Time of the latest acknowledgement, or of a later packet sent with none in flight; ns.
     delivered_at: u64,
-    /// Current round trip, and the delivered count at which it ends.
+    /// Number of the current round trip.
     round: u64,
+    /// Value of `delivered` at which the current round trip ends.
     round_ends: u64,
-    /// Windowed maximum filter: round trip and rate in packets per nanosecond, rates decreasing.
+    /// Windowed maximum filter: number of the round trip, and rate in packets per nanosecond; rates
+    /// decrease from front to back.
     rates: VecDeque<(u64, f64)>,
-    /// Minimum round-trip time, and the time of that sample.
+    /// Minimum round-trip time in ns; `u64::MAX` before the first sample.
     rtt_min: u64,
+    /// Time of the sample `rtt_min`, or of the end of the last ProbeRTT; ns.
     rtt_min_at: u64,
-    /// Rate at the last growth in startup, and the round trips since.
+    /// Rate at the last growth of 25 % in startup, in packets per nanosecond.
     rate_full: f64,
+    /// Round trips of the startup since that growth.
     rounds_full: u32,
-    /// Congestion window in packets, and its value before ProbeRTT.
+    /// Congestion window in packets.
     window: f64,
+    /// Congestion window before ProbeRTT, in packets.
     window_former: f64,
-    /// Earliest send time of the next packet.
+    /// Earliest send time of the next packet, by the pacing rate; ns.
     send_at: u64,
 }
 
@@ -57,8 +63,8 @@ enum State {
         since: u64,
         lost: bool,
     },
-    /// ProbeRTT: at most four packets in flight, from then until `until`, and for one round trip at
-    /// least.
+    /// ProbeRTT. `until`, in ns, is set once at most four packets are in flight; the state ends
+    /// after it, and not before a whole round trip.
     ProbeRtt {
         until: Option<u64>,
         round_is_over: bool,
@@ -70,8 +76,9 @@ struct Answer {
     at: u64,
     sent_at: u64,
     arrived: bool,
-    /// Delivered count when it was sent, and the time of that count.
+    /// Value of [`Flow::delivered`] when the packet was sent.
     delivered: u64,
+    /// Value of [`Flow::delivered_at`] when the packet was sent.
     delivered_at: u64,
 }
 
@@ -169,7 +176,8 @@ impl Flow {
         }
     }
 
-    /// Ends the startup once the rate has grown by less than 25 % for three round trips.
+    /// Marks the pipe as filled once the rate has grown by less than 25 % for three round trips.
+    /// Called at the begin of each round trip of the startup.
     fn look_whether_full(&mut self) {
         if self.rate() >= self.rate_full * GROWS {
             (self.rate_full, self.rounds_full) = (self.rate(), 0);
@@ -179,7 +187,8 @@ impl Flow {
         self.filled = self.rounds_full >= ROUNDS_FULL;
     }
 
-    /// Moves from startup to drain, from drain to the cycle, and through the phases of the cycle.
+    /// Moves from startup to drain if the pipe is filled, from drain to the cycle if the queue is
+    /// drained, and to the next phase of the cycle if the present one is over at `at`, in ns.
     fn go_on(&mut self, at: u64) {
         let (in_flight, bdp) = (self.in_flight as f64, self.bdp());
         if self.state == State::Startup && self.filled {
@@ -211,7 +220,8 @@ impl Flow {
         self.state = State::Cycle { phase, since: at, lost: false };
     }
 
-    /// Updates the minimum round-trip time, and enters ProbeRTT when the minimum is too old.
+    /// Updates the minimum round-trip time by a sample taken at `at`, in ns. Enters ProbeRTT when
+    /// the minimum is older than 10 s, and leaves it when its time is over.
     fn note_rtt(&mut self, rtt: u64, round_begins: bool, at: u64) {
         let is_old = at > self.rtt_min_at + RTT_LIFE;
         if rtt <= self.rtt_min || is_old {

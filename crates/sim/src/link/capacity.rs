@@ -37,10 +37,10 @@ impl Capacity {
         Ok(Self { source, dips: Dips::new(&config.common, common) })
     }
 
-    /// Returns the departure time of the last of `bytes` bytes if the first may leave from `start`
-    /// on.
+    /// Returns the departure time in ns of the last of `bytes` bytes if the first may leave from
+    /// `start` on. While one of `gates` closes the link, nothing leaves.
     ///
-    /// `gates` close the link at times. Saturates at the end of the clock's range.
+    /// Saturates at the end of the clock's range.
     pub(super) fn finish(&mut self, start: u64, bytes: u64, gates: &mut Gates) -> u64 {
         if let Source::Recorded(cursor) = &mut self.source {
             return cursor.finish(start, bytes, gates, &mut self.dips);
@@ -178,7 +178,8 @@ impl Cursor {
         Self { trace, opportunity_bytes, offset: start_nanos, position: None }
     }
 
-    /// Serves the packets waiting at each delivery opportunity; unused bytes are lost, as in
+    /// Returns the departure time in ns of the last of `bytes` bytes, which use up the delivery
+    /// opportunities from `start` on. Bytes of an opportunity that passes unused are lost, as in
     /// Mahimahi.
     fn finish(&mut self, start: u64, bytes: u64, gates: &mut Gates, dips: &mut Dips) -> u64 {
         let mut position = match self.position {

@@ -132,7 +132,7 @@ pub struct Swing {
 pub struct Step {
     /// Start time in s; 0 to 86,400, not decreasing.
     pub at_s: f64,
-    /// Mbit/s, headers included; 0.01 to 100,000.
+    /// Capacity from that time on in Mbit/s, headers included; 0.01 to 100,000.
     pub rate_mbps: f64,
 }
 
@@ -140,7 +140,7 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
-    /// Mbit/s, headers included; 0.01 to 100,000.
+    /// Rate of the tokens in Mbit/s, headers included; 0.01 to 100,000.
     pub rate_mbps: f64,
     /// Burst size in bytes after a pause; 1,500 to 64,000,000.
     pub burst_bytes: u64,
@@ -272,12 +272,14 @@ impl TraceRate {
 }
 
 impl Config {
-    /// Returns a link of constant `rate`, without delay or loss, with the default queue.
+    /// Returns the configuration of a link of constant `rate`, without delay or loss, with the
+    /// default queue.
     pub fn of_rate(rate: Bitrate) -> Self {
         Self { rate_mbps: Some(rate.as_f64() / 1e6), ..Self::empty() }
     }
 
-    /// Returns a link that follows `trace`, without delay or loss, with the default queue.
+    /// Returns the configuration of a link that follows `trace`, without delay or loss, with the
+    /// default queue.
     pub fn of_trace(trace: Arc<Trace>) -> Self {
         let trace = TraceRate {
             file: PathBuf::from("(in memory)"),
@@ -289,7 +291,7 @@ impl Config {
         Self { trace: Some(trace), ..Self::empty() }
     }
 
-    /// Returns this link with a propagation delay of `delay`.
+    /// Returns this configuration with a propagation delay of `delay`.
     pub fn with_delay(self, delay: Duration) -> Self {
         Self { delay_ms: delay.as_secs_f64() * 1e3, ..self }
     }

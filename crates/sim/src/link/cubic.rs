@@ -20,11 +20,13 @@ pub(super) struct Flow {
     in_flight: u64,
     /// Pending acknowledgements, in order of time.
     answers: VecDeque<Answer>,
-    /// Congestion window and slow start threshold, in packets.
+    /// Congestion window in packets.
     window: f64,
+    /// Slow start threshold in packets; infinite before the first reduction.
     threshold: f64,
-    /// Window at the last reduction, and the time of that reduction.
+    /// Window from which the last reduction began, in packets, lowered for fast convergence.
     former: f64,
+    /// Time of the last reduction in ns; `None` before the first.
     reduced_at: Option<u64>,
     /// Reno's window estimate since the last reduction.
     reno: f64,
@@ -116,8 +118,9 @@ impl Foreign for Flow {
 }
 
 const WINDOW_LEAST: f64 = 2.0;
-/// [RFC9438] 4.6 and 5.
+/// Factor on the window at a reduction, and scale of the cubic growth: [RFC9438] 4.6 and 5.
 const BETA: f64 = 0.7;
 const SCALE: f64 = 0.4;
-/// [RFC9438] 4.3: 3 (1 - beta) / (1 + beta).
+/// Packets by which Reno's estimate grows per window of acknowledgements ([RFC9438] 4.3):
+/// 3 (1 - beta) / (1 + beta).
 const RENO_GROWTH: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);

@@ -65,7 +65,7 @@ impl Log {
         self.digest
     }
 
-    /// Writes a line from the caller.
+    /// Writes a line of `now` and `what`; beyond the limit on kept lines it enters only the digest.
     pub fn line(&mut self, now: Instant, what: fmt::Arguments<'_>) {
         let mut line = std::mem::take(&mut self.scratch);
         line.clear();

@@ -47,7 +47,7 @@ impl Code {
 pub struct FixedRateFactory {
     /// Code of every unit.
     pub code: Code,
-    /// Assignment of packets to links, at its start.
+    /// Rule by which each new planner assigns packets to links.
     pub schedule: Schedule,
 }
 
@@ -63,11 +63,11 @@ impl Factory for FixedRateFactory {
 pub struct FixedRate {
     schedule: Schedule,
     code: Code,
-    /// True if units are sent under the streaming code.
+    /// True if units are sent under the streaming code, false under a block code.
     streams: bool,
     spread: bool,
     interval: Interval,
-    /// Lifetime of the last unit.
+    /// Time from the planning of the last unit to its deadline.
     span: Duration,
     /// Repair packets of the stream that are due by the code rate; fractions accumulate.
     owed: f64,
@@ -228,9 +228,9 @@ fn packet_count(source_count: usize, code_rate: f64) -> usize {
 /// Share of the granted rates that the budget uses, so that a slice larger than its budget does not
 /// leave a queue behind.
 const BUDGET_SHARE: f64 = 0.9;
-/// GF(2^8) has room for 256 packets in a block.
+/// Maximum packets of a block: GF(2^8) has room for 256.
 const PACKETS_MAX: usize = 256;
-/// k is one byte on the wire.
+/// Maximum source packets of a block: k is one byte on the wire.
 const SOURCES_MAX: usize = 255;
 
 #[cfg(test)]

@@ -3,13 +3,13 @@ use tautline_units::{Duration, Instant};
 /// Interval between an application's units.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Interval {
-    /// Smoothed, in seconds.
+    /// Smoothed time between two units in seconds; `None` before the second unit.
     smoothed: Option<f64>,
     unit_at: Option<Instant>,
 }
 
 impl Interval {
-    /// Records a unit.
+    /// Updates the smoothed interval by a unit offered at `now`.
     pub(super) fn on_unit(&mut self, now: Instant) {
         if let Some(at) = self.unit_at {
             let sample = now.since(at).min(PAUSE).as_secs_f64();

@@ -24,9 +24,9 @@ pub enum Schedule {
 /// A block as the scheduler sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Block {
-    /// k.
+    /// Number of source packets, k.
     pub source_count: usize,
-    /// n.
+    /// Number of source and repair packets, n.
     pub packet_count: usize,
     /// Datagram bytes of each packet.
     pub datagram_bytes: ByteCount,
@@ -34,7 +34,7 @@ pub struct Block {
     pub deadline: Instant,
     /// True if the block must survive the loss of a link.
     pub spread: bool,
-    /// Now.
+    /// Time of the assignment, on our clock.
     pub now: Instant,
 }
 
@@ -61,7 +61,7 @@ impl Schedule {
         }
     }
 
-    /// Returns how much of the links' granted rates, fastest first, media may use.
+    /// Returns the rate that media may use over links with these granted rates, the highest first.
     pub fn usable(self, granted: &[Bitrate]) -> Bitrate {
         match self {
             Self::EarliestDelivery | Self::TransmissionEnd | Self::RoundRobin { .. } => {
@@ -159,7 +159,8 @@ fn cheapest(
 /// No limit on a link's packets.
 const ANY: usize = usize::MAX;
 const LINKS_MAX: usize = LinkNumber::COUNT;
-/// Divisor of the time left: a quarter of 200 ms is 50 ms, the delay of the slowest mobile link.
+/// Divisor of the time left until the deadline, for the wait of a packet on a link that is spared:
+/// a quarter of 200 ms is 50 ms, the delay of the slowest mobile link.
 const WAIT_SHARE: u32 = 4;
 const WAIT_SHARE_MOST: u32 = 2;
 /// Packets beyond k: as many as the transport resends when a link fails.

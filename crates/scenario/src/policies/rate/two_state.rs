@@ -46,8 +46,10 @@ pub struct TwoState {
     rising: Rising,
     state: State,
     changed_at: Option<Instant>,
-    /// Newest first, bit/s.
+    /// Rate received at the other end by each of the last [`SAMPLES`] reports, the newest first,
+    /// bit/s.
     received: VecDeque<f64>,
+    /// Rate sent, of the same reports in the same order, bit/s.
     sent: VecDeque<f64>,
 }
 
@@ -56,7 +58,7 @@ pub struct TwoState {
 pub struct TwoStateFactory {
     /// Minimum granted rate; default 800 kbit/s (100 kB/s, [LLMLNCL]).
     pub floor: Bitrate,
-    /// Number of links that are probing.
+    /// Number of the session's links that are probing now, at most one.
     probing: Arc<AtomicUsize>,
 }
 
@@ -110,7 +112,7 @@ impl Drop for Turns {
 /// The outcome of the last probation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rising {
-    /// There was none since the rate fell.
+    /// No probation has ended since the rate last fell.
     Untried,
     Shown,
     Denied,
@@ -305,26 +307,29 @@ fn mean(samples: &VecDeque<f64>, from: usize, to: usize) -> f64 {
     samples.range(from..from + count).sum::<f64>() / count as f64
 }
 
-/// [LLMLNCL]: ten samples of 100 ms.
+/// Number of samples that are kept, each of 100 ms ([LLMLNCL]).
 const SAMPLES: usize = 10;
-/// [LLMLNCL]: 1.2 and 0.8 of the base rate.
+/// Factor on the base rate in the first four reports of a probation ([LLMLNCL]).
 const RAISE: f64 = 1.2;
+/// Factor on the base rate in the last four reports of a probation ([LLMLNCL]).
 const LOWER: f64 = 0.8;
-/// [LLMLNCL]: the rate turns when this many reports are left.
+/// Number of reports left in a probation down to which the rate is raised ([LLMLNCL]).
 const TURN: u32 = 5;
-/// [LLMLNCL]: 500 ms between changes, 1.5 s before a probation.
+/// Minimum time between two changes of the rate ([LLMLNCL]).
 const CHANGE_PAUSE: Duration = Duration::from_millis(500);
+/// Minimum time from a change to a probation ([LLMLNCL]).
 const PROBE_PAUSE: Duration = Duration::from_millis(1_500);
 /// Share of the recent maximum within [`FORMER_LIFE`] below which a link is assumed to leave a
 /// trough, not to have changed. It then probes sooner and by more.
 const FALLEN: f64 = 0.6;
 const FORMER_LIFE: Duration = Duration::from_secs(20);
 const RAISE_FALLEN: f64 = 1.5;
-/// Below the 0.8 of the floor that a probation itself causes.
+/// Share of the floor below which a received rate aborts a probation: below the 0.8 of the floor
+/// that a probation itself causes.
 const ABORT_SHARE: f64 = 0.5;
 /// Standing queue for which the paper's rule, that less arrives than was sent, may not apply.
 const QUEUE_MOST: Duration = Duration::from_millis(80);
-/// Above jitter: a queue begins to form.
+/// Queueing delay above which a queue counts as begun: above jitter.
 const QUEUE_SIGN: Duration = Duration::from_millis(25);
 /// With a queue, the arrival rate is the link's capacity. If it is far below the rate, pacing has
 /// protected the link, and the paper's rule cannot see that the rate is too high.
