@@ -48,7 +48,7 @@ struct Place {
 }
 
 impl Blackbox {
-    /// Prints the requested part.
+    /// Prints the requested part; fails if a verification or replay finds a difference.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.action {
             Action::List(place) => list(&place),
@@ -61,8 +61,8 @@ impl Blackbox {
 }
 
 impl Place {
-    /// Prints `head`, unless there is nothing below it, and calls `each` with every file, the
-    /// oldest first.
+    /// Prints `head` and calls `each` with every file, the oldest first. `head` is left out if it
+    /// is empty, or if rows are printed as JSON.
     fn each(
         &self,
         head: &str,
@@ -89,7 +89,7 @@ impl Place {
         Ok(drives)
     }
 
-    /// Prints a row as JSON, or in the form of `text`.
+    /// Prints a row as a line of JSON if that was requested, otherwise in the form of `text`.
     fn print(&self, row: &Value, text: impl FnOnce(&Value) -> String) {
         let line = if self.json { row.to_string() } else { text(row) };
         answer!("{line}");
@@ -143,7 +143,8 @@ fn list(place: &Place) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns how much of its quota a black box uses, and how long the rest lasts.
+/// Returns a sentence about the space that a black box uses: of its quota, if there is one, and how
+/// long the quota lasts at the newest file's `rate` in bytes per hour, if known.
 fn usage(total: u64, rate: Option<f64>, note: Option<&Note>) -> String {
     let mut said = format!("{:.1} MiB", total as f64 / MIB);
     let quota = note.map(|note| note.keep_mib).filter(|mib| *mib > 0);
@@ -163,7 +164,8 @@ fn usage(total: u64, rate: Option<f64>, note: Option<&Note>) -> String {
     said
 }
 
-/// Returns the rate at which a file was written, if it covers more than one second.
+/// Returns the rate at which a file was written, in bytes per hour; `None` if it covers one second
+/// or less.
 fn bytes_per_hour(recording: &Recording, bytes: u64) -> Option<f64> {
     let (first, last) = (recording.records().first()?, recording.records().last()?);
     let seconds = last.unix_nanos.saturating_sub(first.unix_nanos) as f64 / 1e9;
@@ -377,7 +379,8 @@ fn number(value: &Value, digits: usize) -> String {
     value.as_f64().map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
-/// Returns a number of any unit; those of acts and faults are integers.
+/// Returns a number as text: without decimals if it is an integer, else with two; `-` if there is
+/// none.
 fn amount(value: &Value) -> String {
     let is_whole = value.as_f64().is_some_and(|value| value.fract() == 0.0);
     number(value, if is_whole { 0 } else { 2 })

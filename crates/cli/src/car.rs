@@ -80,7 +80,8 @@ impl Default for Config {
     }
 }
 
-/// Values for the car's metrics, its state and its controls, as bits of numbers.
+/// Values for the car's metrics: of its state and of its controls. Those in an `AtomicU64` are the
+/// bits of an `f64`.
 #[derive(Debug, Default)]
 struct Shown {
     speed: AtomicU64,
@@ -90,14 +91,14 @@ struct Shown {
     hazard: AtomicBool,
 }
 
-/// A car that publishes its state for metrics.
+/// Simulated car that also stores its state and controls for metrics.
 struct ShownCar {
     car: SimulatedCar,
     shown: Arc<Shown>,
 }
 
 impl Car {
-    /// Runs the car until it is asked to end; it stands then.
+    /// Runs the car until the process is asked to end; without its process, the car stands.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
         Folders::of(self.config.as_deref()).connect(config.guard.path_mut());

@@ -1,4 +1,4 @@
-//! Coding of a vehicle's pictures: flags of all commands that start a vehicle.
+//! Coding of a vehicle's pictures: flags common to all commands that start a vehicle.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use tautline_vehicle::{AfterPause, Config, EncoderChoice, LossRecovery};
 
 use crate::settings::set;
 
-/// Flags, each with a setting of the same name.
+/// Flags of the coding, each with a setting of the same name.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Coding {
     /// Encoder of the strips: own or openh264 [default: own]
@@ -40,7 +40,7 @@ pub(crate) struct Coding {
 }
 
 impl Coding {
-    /// Applies the given flags to the settings.
+    /// Overrides the settings with the flags that were given.
     pub(crate) fn set(&self, config: &mut Config) {
         set(&mut config.encoder, self.encoder);
         set(&mut config.loss_recovery, self.loss_recovery);
@@ -50,10 +50,10 @@ impl Coding {
         set(&mut config.after_pause, self.after_pause);
     }
 
-    /// Checks that this binary has the encoder.
+    /// Checks that this binary has the chosen encoder.
     ///
     /// # Errors
-    /// Returns one line that says how to build a binary with it.
+    /// Returns one line that says how to build a binary with the encoder.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let mut config = Config::default();
         self.set(&mut config);

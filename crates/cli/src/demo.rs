@@ -51,7 +51,7 @@ pub(crate) struct Demo {
 }
 
 impl Demo {
-    /// Runs until the person ends it.
+    /// Runs the demo until the person ends it; prints the addresses to open, and faults.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let absolute = |path: Option<PathBuf>| path.map(std::path::absolute).transpose();
         let blackbox = match absolute(self.blackbox)? {
@@ -114,7 +114,7 @@ fn fitting_rate() -> f64 {
     if cores < 4 { 30.0 } else { 60.0 }
 }
 
-/// Returns the folder for the state of a user's programs, which need not exist.
+/// Returns the folder for the state of a user's programs, by XDG; it need not exist.
 fn state_folder() -> anyhow::Result<PathBuf> {
     let absolute = |path: PathBuf| path.is_absolute().then_some(path);
     let own = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).and_then(absolute);
@@ -123,7 +123,7 @@ fn state_folder() -> anyhow::Result<PathBuf> {
         .context("this user has no home: say where the guard records, with --blackbox FOLDER")
 }
 
-/// Returns a path in a shell's notation.
+/// Returns a path in a shell's notation: in quotes if it needs them.
 fn shown(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+,@%:=".contains(letter);

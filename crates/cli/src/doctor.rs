@@ -48,7 +48,7 @@ struct Finding {
     verdict: Verdict,
     /// Subject of the check.
     what: String,
-    /// Result and advice.
+    /// Result of the check, with advice if something is not as it should be.
     words: String,
 }
 
@@ -60,7 +60,7 @@ enum Verdict {
 }
 
 impl Doctor {
-    /// Runs all checks and prints the results.
+    /// Runs all checks and prints their findings; fails if something must be fixed.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut faults = 0;
         let mut tell = |finding: Finding| {
@@ -189,8 +189,8 @@ async fn link(local: &Local, servers: &[SocketAddr]) -> Vec<Finding> {
     findings
 }
 
-/// Returns the finding on the path's packet size: sessions discover it themselves, and larger
-/// packets have less overhead.
+/// Returns the finding on the largest packet that came to the switchboard whole. Sessions discover
+/// that size themselves; larger packets have less overhead.
 fn path(what: &str, PathSize { largest, refused_here }: PathSize) -> Finding {
     let here = refused_here.map_or_else(String::new, |bytes| {
         format!("; this machine's own interface takes none of {bytes}: `ip link` shows its mtu")
@@ -221,7 +221,8 @@ fn path(what: &str, PathSize { largest, refused_here }: PathSize) -> Finding {
     }
 }
 
-/// Returns the finding on the NATs of the path.
+/// Returns the finding on the NATs between this machine and `server`, and on whether UDP passes at
+/// all.
 fn nat(what: &str, found: &Found, server: SocketAddr) -> Finding {
     let Some(mapped) = found.mapped else {
         return mend(
@@ -261,8 +262,8 @@ fn packet_size(what: &str, mtu: u32) -> Option<Finding> {
     })
 }
 
-/// Returns whether the clock is synchronized: sessions compare their own clocks, but the black box
-/// records UTC.
+/// Returns the finding on this machine's clock: whether a time server sets it. Sessions compare
+/// their own clocks, but the black box records UTC.
 fn clock() -> Finding {
     let asked =
         Command::new("timedatectl").args(["show", "-p", "NTPSynchronized", "--value"]).output();
@@ -326,19 +327,19 @@ async fn picture_source(config: &tautline_vehicle::Config) -> Finding {
     first_picture(open, PICTURE_MAX).await
 }
 
-/// Properties of a source's first picture.
+/// Properties of a source of pictures, found with its first picture.
 #[derive(Debug)]
 struct FirstPicture {
     size: (usize, usize),
-    /// Size that is sent, if that differs.
+    /// Size of the pictures to send, if that differs from `size`.
     sent: Option<(usize, usize)>,
     pictures_per_second: f64,
-    /// Fault of the source, in its own words.
+    /// Fault that the source reports, in its own words.
     trouble: Option<String>,
 }
 
-/// Opens a source and takes its first picture like a vehicle, on a thread of its own because a
-/// device may hang.
+/// Opens a source and takes its first picture like a vehicle, and returns the finding; waits for at
+/// most `within`. Works on a thread of its own, because a device may hang.
 async fn first_picture(
     open: impl FnOnce() -> anyhow::Result<Box<dyn Sensor>> + Send + 'static,
     within: Duration,
@@ -383,7 +384,8 @@ async fn first_picture(
     }
 }
 
-/// Takes one picture with all its strips.
+/// Opens a source and takes one picture with all its strips; up to 30 lost pictures before it are
+/// skipped.
 fn take_picture(
     open: impl FnOnce() -> anyhow::Result<Box<dyn Sensor>>,
 ) -> anyhow::Result<FirstPicture> {
@@ -414,7 +416,8 @@ fn is_busy(error: &anyhow::Error) -> bool {
     kinds.map(std::io::Error::kind).any(|kind| kind == ErrorKind::ResourceBusy)
 }
 
-/// Returns how the last page of the operator running at `address` decodes.
+/// Returns the finding on how the last page of the operator running at `address` decodes; without
+/// an address it is unknown.
 async fn decoding(address: Option<SocketAddr>) -> Finding {
     let what = "decoding";
     let Some(address) = address else {
@@ -433,7 +436,7 @@ async fn decoding(address: Option<SocketAddr>) -> Finding {
     }
 }
 
-/// Parses the state of the last page's decoder from an operator's metrics.
+/// Returns the finding on the last page's decoder from the text of an operator's metrics.
 fn decoded(page: &str) -> Finding {
     let what = "decoding";
     let is_told = |by: &str| {
@@ -492,15 +495,16 @@ impl fmt::Display for Finding {
 }
 
 const TCP_TIMEOUT: Duration = Duration::from_secs(3);
-/// A clip's own limit for its first picture, plus a margin.
+/// Time limit for a source's first picture: a clip's own limit plus a margin.
 const PICTURE_MAX: Duration = Duration::from_secs(20);
-/// Number of pictures that a source may lose before its first.
+/// Number of pictures that a source may lose before its first complete one.
 const LOST_MAX: u32 = 30;
 /// Metric in which an operator reports its last page's decoder.
 const DECODER: &str = "tautline_operator_page_decoder";
-/// A datagram of 1200 bytes with IPv6 and UDP headers.
+/// Packet size in bytes from which a path is good: a datagram of 1200 bytes with IPv6 and UDP
+/// headers.
 const MTU_LEAST: u32 = 1_248;
-/// Memory of the guard.
+/// Bytes of memory that the guard must be able to lock.
 const LOCKED_LEAST: u64 = 64 << 20;
 
 #[cfg(test)]

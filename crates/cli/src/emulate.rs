@@ -111,7 +111,8 @@ impl Emulate {
         config
     }
 
-    /// Connects two namespaces, which outlive the devices.
+    /// Emulates the links as devices between two network namespaces. Namespaces that it creates
+    /// outlive the devices.
     async fn between_namespaces(&self, config: Config) -> anyhow::Result<()> {
         ensure!(
             rustix::process::geteuid().is_root(),
@@ -136,7 +137,7 @@ impl Emulate {
     }
 }
 
-/// Parses a number of links; for another text the error says where it belongs.
+/// Parses a number of links. For any other text, the error says which flag it belongs to.
 fn links_count(text: &str) -> anyhow::Result<usize> {
     if let Ok(count) = text.parse() {
         return Ok(count);
@@ -172,7 +173,8 @@ async fn run(emulator: Emulator) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints scheduled and actual departures.
+/// Runs the emulator on loopback addresses for `seconds`, and prints per link how late its
+/// datagrams left.
 async fn check(config: Config, seconds: u64) -> anyhow::Result<()> {
     let length = Duration::from_secs(seconds);
     let measured = tokio::task::spawn_blocking(move || check::check(&config, length));
@@ -196,9 +198,9 @@ async fn check(config: Config, seconds: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The known models, for messages.
+/// Names of the known models, for messages.
 const MODELS: &str = "lan, lte, lte-driving, lte-town, lte-countryside or model";
-/// Prefix of the devices' names, and of their networks.
+/// Prefix of the devices' names; [`NETWORK`] is that of their addresses.
 const DEVICE: &str = "tautline";
 const NETWORK: [u8; 2] = [10, 77];
 

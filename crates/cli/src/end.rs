@@ -117,14 +117,15 @@ struct Answers {
     name: String,
     order: order::Order,
     events: mpsc::Receiver<Event>,
-    /// Newest outcome.
+    /// Outcome in the vehicle's newest answer; `None` before the first.
     outcome: Option<Outcome>,
-    /// Answers without the vehicle's signature, or not to this order.
+    /// Number of answers without the vehicle's signature, or not to this order.
     refused_count: u32,
 }
 
 impl Answers {
-    /// Prints each answer until the machine is held.
+    /// Prints each answer until the machine is held, or until the vehicle refuses or no answer
+    /// comes in time, which is an [`Unheld`] error.
     async fn await_held(&mut self, clock: &Clock) -> anyhow::Result<()> {
         let begun = clock.now();
         loop {
@@ -182,17 +183,17 @@ impl Answers {
 /// Reason why an order has not verifiably led to a held machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Unheld {
-    /// The vehicle refuses.
+    /// The vehicle has answered that it does not obey.
     Refused {
         /// Name of the vehicle.
         name: String,
     },
-    /// The vehicle has obeyed, but does not report that the machine is held.
+    /// The vehicle has answered that it obeys, but not in time that the machine is held.
     Unfinished {
         /// Name of the vehicle.
         name: String,
     },
-    /// The vehicle does not answer.
+    /// No answer with the vehicle's signature has come in time.
     Unanswered {
         /// Name of the vehicle.
         name: String,
@@ -200,7 +201,7 @@ pub(crate) enum Unheld {
 }
 
 impl Unheld {
-    /// Returns the exit code of the process.
+    /// Returns the exit code of the process: 3, 4 or 5, in the order of the variants.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Refused { .. } => 3,
@@ -228,11 +229,12 @@ impl fmt::Display for Unheld {
 
 impl std::error::Error for Unheld {}
 
-/// Longest transit time of an order; during it, the operator whose drive is ended gets no other
-/// lease.
+/// Validity of an order from its signing, its longest transit time; during it, the operator whose
+/// drive is ended gets no other lease.
 const LIFE: Duration = Duration::from_secs(60);
-/// The worst delays of a mobile link in both directions, and the second after which a guard counts
-/// as silent.
+/// Time limit for the first answer: the worst delays of a mobile link in both directions, and the
+/// second after which a guard counts as unheard.
 const ANSWER_MAX: Duration = Duration::from_secs(13);
-/// Time for which a vehicle checks whether its machine is held.
+/// Time limit, from the order on, for the answer that the machine is held: as long as a vehicle
+/// checks for that.
 const HELD_MAX: Duration = Duration::from_secs(60);

@@ -38,7 +38,7 @@ pub(crate) struct Enroll {
 }
 
 impl Enroll {
-    /// Enrols, writes all files, and prints the commands or runs them.
+    /// Enrols this machine, writes all files, and prints the commands to run it, or runs it.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let host = Host::parse(&self.switchboard)?;
         let identity = self.key()?;
@@ -51,7 +51,8 @@ impl Enroll {
         Up { folder: self.folder, invite: None }.run().await
     }
 
-    /// Creates the key, or reads the one of an earlier, unfinished attempt.
+    /// Creates the folder and the key, or reads the key of an earlier, unfinished attempt. Fails if
+    /// the folder exists without such a key.
     fn key(&self) -> anyhow::Result<Identity> {
         let shown = self.folder.display();
         let file = self.folder.join(NEW_KEY);
@@ -138,7 +139,7 @@ impl Enroll {
     }
 }
 
-/// The switchboard's answer.
+/// The switchboard's answer: this machine's role and name, and the other machines that it needs.
 struct Enrolled {
     role: Role,
     name: String,
@@ -173,7 +174,7 @@ async fn enroll(
     timeout(ANSWER_MAX, answered).await.context("the switchboard does not answer")?
 }
 
-/// Asks the person for the code, again if it is mistyped.
+/// Reads the code from standard input; a person at a terminal is asked again if it is mistyped.
 fn ask() -> anyhow::Result<Code> {
     let is_person = std::io::stdin().is_terminal();
     loop {
@@ -196,6 +197,6 @@ fn put(file: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// File of the key until the switchboard has reported its role.
+/// Name of the key's file until all settings are written.
 const NEW_KEY: &str = "new.key";
 const ANSWER_MAX: Duration = Duration::from_secs(10);

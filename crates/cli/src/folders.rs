@@ -13,14 +13,15 @@ use tautline_net::datagram::Address;
 pub(crate) struct Folders {
     /// Folder of the settings, where earlier builds stored everything.
     beside: PathBuf,
-    /// State folder of the service manager.
+    /// State folder given by the service manager (`STATE_DIRECTORY`), if there is one.
     state: Option<PathBuf>,
-    /// State folder of the user, if the settings' folder is not writable.
+    /// State folder of the user, by XDG, used if the settings' folder is not writable.
     state_of_user: Option<PathBuf>,
-    /// Runtime folder of the service manager, for sockets.
+    /// Runtime folder given by the service manager (`RUNTIME_DIRECTORY`), for sockets, if there is
+    /// one.
     runtime: Option<PathBuf>,
     runtime_of_user: Option<PathBuf>,
-    /// Folder of the default sockets.
+    /// Folder of the sockets that the default settings name.
     of_defaults: PathBuf,
 }
 
@@ -50,8 +51,8 @@ impl Folders {
         }
     }
 
-    /// Resolves the paths of files and folders that a process keeps; those that exist next to the
-    /// settings stay there.
+    /// Replaces the paths of files and folders that a process keeps by where it may write them;
+    /// those that exist next to the settings stay there.
     pub(crate) fn keep<'a>(&self, paths: impl IntoIterator<Item = &'a mut PathBuf>) {
         for path in paths {
             *path = self.kept(path);
@@ -70,8 +71,8 @@ impl Folders {
         }
     }
 
-    /// Resolves the path of a socket to listen on; a link next to the settings lets others find it
-    /// there.
+    /// Replaces the path of a socket to listen on by where the process may create it; a link next
+    /// to the settings lets others find it there. A UDP address stays as it is.
     pub(crate) fn listen(&self, address: &mut Address) {
         let Address::Path(path) = address else { return };
         let (beside, place) = (self.beside.join(&*path), self.socket(path));
@@ -87,7 +88,7 @@ impl Folders {
         *path = place;
     }
 
-    /// Resolves the path of a socket of another process: where it exists, otherwise where it will
+    /// Replaces the path of another process's socket by where it exists, otherwise by where it will
     /// be.
     pub(crate) fn connect(&self, path: Option<&mut PathBuf>) {
         let Some(path) = path else { return };
@@ -115,7 +116,8 @@ impl Folders {
         }
     }
 
-    /// Returns a path in a folder of the user, which is created if missing; `None` if that fails.
+    /// Returns `path` in `folder`, which is created if missing; `None` without a folder, or if that
+    /// fails.
     fn made(folder: Option<&Path>, path: &Path) -> Option<PathBuf> {
         let folder = folder?;
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);

@@ -77,7 +77,7 @@ impl Default for Config {
 }
 
 impl Guard {
-    /// Runs the guard until it is asked to end.
+    /// Runs the guard until the process is asked to end or its thread fails.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
         let folder = config.blackbox.as_mut().map(|blackbox| &mut blackbox.folder);
@@ -145,7 +145,7 @@ impl Guard {
     }
 }
 
-/// Returns the recorder of the black box, if it is enabled.
+/// Returns the recorder of the black box; `None` if the settings have none.
 fn recorder(config: &Config, clock: &Clock) -> anyhow::Result<Option<Recorder>> {
     let Some(blackbox) = &config.blackbox else { return Ok(None) };
     let key = config.key.as_deref().context("blackbox: key must name the file that signs it")?;

@@ -42,14 +42,14 @@ pub(crate) struct Init {
     owner: Owner,
 }
 
-/// A host and its port, in a person's notation.
+/// Host and port of a switchboard, in a person's notation.
 pub(crate) struct Host {
     name: String,
     port: u16,
 }
 
 impl Init {
-    /// Writes everything or nothing, and prints the commands.
+    /// Writes everything or nothing, and prints the commands to run next.
     pub(crate) fn run(mut self) -> anyhow::Result<()> {
         let host = Host::parse(&self.switchboard)?;
         if !self.by_code {
@@ -214,7 +214,8 @@ impl std::fmt::Display for Host {
     }
 }
 
-/// Returns a vehicle's settings, by file name.
+/// Returns the texts of a vehicle's settings files, each with the file's name; `owner` is appended
+/// to the guard's.
 pub(crate) fn vehicle_files(
     name: &str,
     host: &Host,
@@ -255,7 +256,8 @@ pub(crate) fn dead_man_words(is_required: bool) -> &'static str {
     }
 }
 
-/// Returns an operator's settings, for one vehicle or for several to pick from.
+/// Returns the text of an operator's settings file: for one vehicle, or for several or none to pick
+/// from.
 pub(crate) fn operator_file(
     name: &str,
     host: &Host,
@@ -283,7 +285,7 @@ pub(crate) fn operator_file(
     text
 }
 
-/// Returns lines of names and their keys, for any names.
+/// Returns lines `name = "key"` in TOML, for names with any characters.
 fn listed<'a>(keys: impl IntoIterator<Item = (&'a str, PublicKey)>) -> String {
     let lines = keys.into_iter().map(|(name, key)| (name.to_owned(), key.to_string().into()));
     lines.collect::<toml::Table>().to_string()

@@ -32,7 +32,7 @@ enum Action {
 }
 
 impl Keys {
-    /// Creates or shows a key.
+    /// Creates or reads a key file, and prints its public key.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let public = match self.action {
             Action::New { file } => create(&file)?,
@@ -43,7 +43,8 @@ impl Keys {
     }
 }
 
-/// Creates a secret key file, readable by its owner only.
+/// Creates a secret key file, readable by its owner only, and returns its public key. Fails if the
+/// file exists.
 pub(crate) fn create(file: &Path) -> anyhow::Result<PublicKey> {
     let mut seed = zeroize::Zeroizing::new([0; 32]);
     getrandom::fill(seed.as_mut_slice()).context("the system gives no randomness")?;
@@ -64,7 +65,7 @@ pub(crate) fn create(file: &Path) -> anyhow::Result<PublicKey> {
     Ok(identity.public())
 }
 
-/// Reads a secret key file, which only its owner may be able to read.
+/// Reads a secret key file. Fails if anybody but its owner may read it.
 pub(crate) fn read(file: &Path) -> anyhow::Result<Identity> {
     let cannot = || {
         let secret = file.with_extension("key");

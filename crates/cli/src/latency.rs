@@ -33,16 +33,16 @@ pub(crate) struct Latency {
     histogram: bool,
 }
 
-/// All data read.
+/// Content of all files read: samples by leg, far end and link, and counts of what is missing.
 #[derive(Debug, Default)]
 struct Found {
     tracks: BTreeMap<(Leg, String, String), Track>,
-    /// Samples that were not written.
+    /// Samples that the writing process dropped, as the files say.
     lost: u64,
-    /// Lines cut off by the end of a file.
+    /// Number of lines cut off by the end of a file.
     unfinished: u64,
     malformed: u64,
-    /// Position and error of the first malformed line.
+    /// File, line number and error of the first malformed line.
     first: Option<String>,
 }
 
@@ -56,7 +56,8 @@ struct Track {
 struct Measured {
     sent_us: u64,
     round_trip_us: u64,
-    /// Delay of the outbound direction, and its error.
+    /// Delay of the outbound direction and the error of the clock comparison, both in microseconds;
+    /// `None` if the far end reported no time.
     out_us: Option<(i64, u64)>,
 }
 
@@ -67,18 +68,20 @@ enum Delay {
     In,
 }
 
-/// Content of one row.
+/// Content of one row: one kind of delay of one link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Row {
     delay: Delay,
     summary: Summary,
     spikes: Spikes,
-    /// Error of the clock comparison: median and maximum over the samples.
+    /// Error of the clock comparison, its median and maximum over the samples; `None` for round
+    /// trips.
     error: Option<[Duration; 2]>,
 }
 
 impl Latency {
-    /// Prints the summary of the files.
+    /// Reads all files and prints their summary; fails if lines were malformed or nothing was
+    /// measured.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let mut found = Found::default();
         for file in self.all_files()? {
@@ -139,7 +142,7 @@ impl Found {
         });
     }
 
-    /// Reports what was left out, in addition to the results.
+    /// Prints how many samples are missing; fails if lines were malformed or there are no samples.
     fn judge(self) -> anyhow::Result<()> {
         if self.lost > 0 {
             note!("{} samples were not written: the disk was too slow, or full", self.lost);
@@ -156,7 +159,7 @@ impl Found {
 }
 
 impl Track {
-    /// Returns a row for each known delay.
+    /// Returns a row for each kind of delay of which there are samples.
     fn rows(&mut self) -> Vec<Row> {
         // Files may be given in any order, and answers may overtake each other.
         self.samples.sort_by_key(|sample| sample.sent_us);
@@ -185,8 +188,8 @@ impl Track {
         Some([summary.p50, summary.max])
     }
 
-    /// Returns the time of the first sample, and the time from it to the last one; the samples are
-    /// sorted.
+    /// Returns the Unix time of the first sample in microseconds, and the time from it to the last
+    /// one; the samples must be sorted.
     fn span(&self) -> (u64, Duration) {
         let first = self.samples.first().map_or(0, |it| it.sent_us);
         let last = self.samples.last().map_or(0, |it| it.sent_us);
@@ -212,8 +215,8 @@ impl Track {
         told
     }
 
-    /// Returns the number of round trips below 1 ms, from 1 to 2, from 2 to 4 .., over the range of
-    /// the samples.
+    /// Returns a bar chart of the number of round trips below 1 ms, from 1 to 2, from 2 to 4 ..,
+    /// over the range of the samples.
     fn histogram(&self) -> String {
         let step = |sample: &Measured| {
             (sample.round_trip_us / 1_000).checked_ilog2().map_or(0, |it| it + 1)
@@ -247,8 +250,8 @@ impl Delay {
         }
     }
 
-    /// Returns the delay of a sample. A negative delay lies within the clocks' error and counts as
-    /// zero.
+    /// Returns this delay of a sample; `None` if the sample lacks it. A negative delay lies within
+    /// the clocks' error and counts as zero.
     fn of(self, sample: &Measured) -> Option<Duration> {
         let whole = sample.round_trip_us;
         let out = |(out, _error): (i64, u64)| u64::try_from(out).unwrap_or(0);
@@ -325,7 +328,7 @@ fn micros(duration: Duration) -> u64 {
 
 const HEAD: &str = "                 count   p50 ms   p95 ms   p99 ms worst ms \
                     <125 % <250 % <375 % <500 % >=1s % spikes  one in every s  clocks +- ms";
-/// Length of the longest bar of a histogram.
+/// Length of a histogram's longest bar in characters.
 const BAR_CHARS: usize = 50;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Gets `path` from `address`.
+/// Gets `path` from `address` and returns the body of the answer; waits for at most 5 s.
 ///
 /// # Errors
 /// Returns one line if nothing listens there, it does not answer, or it is no vehicle or operator.
@@ -17,7 +17,8 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> anyhow::Result<Strin
     ask(address, &format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n"), ANSWER_TIMEOUT).await
 }
 
-/// Posts `body` to `path` of `address` and waits for the answer within `answer_timeout`.
+/// Posts `body` to `path` of `address` and returns the body of the answer; waits for it for at most
+/// `answer_timeout`.
 ///
 /// # Errors
 /// Fails as [`get`] does, or with the process's own reason for a refusal.
@@ -65,7 +66,7 @@ async fn ask(
     body_of(address, &answer)
 }
 
-/// Returns the body of a successful answer.
+/// Returns the body of an HTTP answer; an error for any status but 200.
 fn body_of(address: SocketAddr, answer: &[u8]) -> anyhow::Result<String> {
     let text = std::str::from_utf8(answer).map_err(|_| stranger(address))?;
     let (head, body) = text.split_once("\r\n\r\n").ok_or_else(|| stranger(address))?;
@@ -78,11 +79,11 @@ fn body_of(address: SocketAddr, answer: &[u8]) -> anyhow::Result<String> {
     }
 }
 
-/// Advice for a wrong address.
+/// Advice in errors about an address at which no vehicle or operator listens.
 const WHERE: &str =
     "give the address that `tautline operator --console` or `tautline vehicle --metrics` was given";
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Ten times the size of one minute of a probe's delays.
+/// Greatest answer that is read: ten times the size of one minute of a probe's delays.
 const ANSWER_BYTES_MAX: u64 = 8 << 20;
 
 #[cfg(test)]

@@ -21,10 +21,10 @@ use crate::coding::Coding;
 use crate::source::Source;
 use crate::{keys, local};
 
-/// Configuration of a stand.
+/// Configuration of a system on one machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
-    /// Address of the browser console; port 0 selects a free one.
+    /// Address of the browser console; with port 0 a free port is taken.
     pub(crate) console: SocketAddr,
     /// Names by which browsers reach the console; the address if empty.
     pub(crate) console_names: Vec<String>,
@@ -34,9 +34,9 @@ pub(crate) struct Setup {
     pub(crate) source: Source,
     /// Pictures per second of the simulated camera.
     pub(crate) pictures_per_second: f64,
-    /// Folder to record the received streams into.
+    /// Folder to record the received streams into; none if not given.
     pub(crate) record: Option<PathBuf>,
-    /// Folder of the guard's black box.
+    /// Folder of the guard's black box; none if not given.
     pub(crate) blackbox: Option<PathBuf>,
     /// Coding of the vehicle's pictures.
     pub(crate) coding: Coding,
@@ -57,14 +57,14 @@ pub(crate) enum Links {
     LteDriving,
 }
 
-/// Running processes; dropping it kills those that have not ended.
+/// Running processes of the system; dropping it kills those that have not ended.
 #[derive(Debug)]
 pub(crate) struct LocalSystem {
     processes: Vec<Process>,
-    /// Lines that the operator prints about its console.
+    /// Lines of the operator's standard output, about its console.
     printed: mpsc::Receiver<String>,
     metrics: SocketAddr,
-    /// Latest reported fault of the vehicle's pictures.
+    /// Fault of the vehicle's pictures that was reported last.
     trouble: Option<String>,
     folder: TempDir,
 }
@@ -81,7 +81,8 @@ impl LocalSystem {
     /// vehicle and console answer.
     ///
     /// # Errors
-    /// Fails if a process ends at once; its own output has the reason.
+    /// Fails if a port is in use, a process ends at once (its own words are in the error), or no
+    /// answer comes within 20 s.
     pub(crate) async fn raise(setup: &Setup) -> anyhow::Result<Self> {
         setup.coding.check()?;
         let console = match setup.console.port() {
@@ -118,7 +119,7 @@ impl LocalSystem {
         self.metrics
     }
 
-    /// Returns the process ids, by name.
+    /// Returns the names and ids of the processes that run.
     pub(crate) fn process_ids(&self) -> impl Iterator<Item = (&'static str, u32)> {
         self.processes.iter().filter_map(|p| p.child.id().map(|id| (p.name, id)))
     }
@@ -163,7 +164,8 @@ impl LocalSystem {
         std::future::pending().await
     }
 
-    /// Returns the fault of the vehicle's pictures, if it is new.
+    /// Asks the vehicle for the fault of its pictures, and returns it in words if it differs from
+    /// the last reported one.
     async fn take_trouble(&mut self) -> Option<String> {
         // A vehicle that does not answer is reported by other means.
         let page = local::get(self.metrics, "/metrics").await.ok()?;
@@ -173,7 +175,8 @@ impl LocalSystem {
         Some(format!("The vehicle's camera: {trouble}"))
     }
 
-    /// Ends every process, the operator first, and waits for each.
+    /// Asks every process to end, in reverse order of starting, and waits up to 10 s for each, then
+    /// kills it.
     pub(crate) async fn lower(mut self) {
         for process in self.processes.iter().rev() {
             process.ask_to_end();
@@ -253,13 +256,14 @@ impl Process {
     }
 }
 
-/// Returns the fault of the pictures in a vehicle's metrics.
+/// Returns the fault of the pictures in the text of a vehicle's metrics; `None` if there is none.
 fn source_trouble(page: &str) -> Option<String> {
     let words = page.lines().find_map(|line| line.strip_prefix(TROUBLE)?.split_once("\"} 1"));
     words.map(|(words, _)| words.replace("\\\"", "\"").replace("\\\\", "\\"))
 }
 
-/// Forwards a process's output lines until it ends; lines beyond the queue are dropped.
+/// Forwards the lines of a process's output until it ends; lines that do not fit into the queue are
+/// dropped.
 async fn pass_on(output: ChildStdout, prints: mpsc::Sender<String>) {
     let mut lines = BufReader::new(output).lines();
     while let Ok(Some(line)) = lines.next_line().await {
@@ -267,7 +271,7 @@ async fn pass_on(output: ChildStdout, prints: mpsc::Sender<String>) {
     }
 }
 
-/// Ends this process when its parent ends, if it belongs to a stand.
+/// Makes the system end this process when its parent ends, if it belongs to a [`LocalSystem`].
 pub(crate) fn follow_parent() {
     if std::env::var_os(CHILD).is_some() {
         // Without it a killed stand would leave its processes behind; nothing else depends on it.
@@ -275,7 +279,8 @@ pub(crate) fn follow_parent() {
     }
 }
 
-/// Settings file of every process, in the order of starting.
+/// Settings files of all processes, in the order of starting, and the address of the vehicle's
+/// metrics.
 struct Plan {
     settings: Vec<(&'static str, PathBuf)>,
     metrics: SocketAddr,
@@ -402,21 +407,21 @@ fn emulate_settings(
 /// Guard settings of a simulated car, which endangers no one: a person who tries the system need
 /// not hold a dead-man input.
 const SIMULATED: &str = "[guard.presence]\ndead_man_required = false\n";
-/// Maximum of the operator's lines that wait for output.
+/// Maximum of the operator's lines that wait to be printed.
 const LINES_MAX: usize = 16;
-/// Two modems with each of the carriers a and b.
+/// Names of the emulated links: two modems with each of the carriers a and b.
 const LINK_NAMES: [&str; 4] = ["a1", "b1", "a2", "b2"];
-/// Limits of a stand's black box on this machine.
+/// Days for which the guard's black box keeps a drive; [`BLACKBOX_MIB`] is its greatest size.
 pub(crate) const BLACKBOX_DAYS: u64 = 30;
 pub(crate) const BLACKBOX_MIB: u64 = 512;
-/// TOML integers are signed.
+/// Mask of a seed: TOML's integers are signed.
 const SEED_MAX: u64 = i64::MAX as u64;
 const VEHICLE: &str = "car-1";
 const OPERATOR: &str = "operator-1";
-/// Environment variable of processes that end with their parent.
+/// Environment variable that marks processes which end with their parent.
 pub(crate) const CHILD: &str = "TAUTLINE_STAND";
 const READY_MAX: Duration = Duration::from_secs(20);
-/// A driving vehicle stops first.
+/// Time for which the end of a process is awaited: a driving vehicle stops first.
 const END_MAX: Duration = Duration::from_secs(10);
 const WATCH: Duration = Duration::from_millis(50);
 /// Number of turns between two queries of the vehicle's pictures: one second.

@@ -8,9 +8,9 @@ use tautline_net::clock::Clock;
 use tautline_testtrack::{Follower, Windscreen};
 use tautline_vehicle::{Config, Follow, OpenSensor, camera};
 
-/// Returns the callback that follows the machine, and the function that opens the configured
-/// sensor. Without another source the sensor is a windscreen camera on the test track, at the
-/// position that the machine reports.
+/// Returns the callback that follows the machine and returns its extra values, and the function
+/// that opens the configured sensor. Without another source the sensor is a windscreen camera on
+/// the test track, at the position that the machine reports.
 ///
 /// The machine itself is behind the guard's port: `tautline car`, or any other.
 pub(crate) fn open(config: &Config) -> (Follow, OpenSensor) {

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use clap::Args;
 
-/// Arbitrary arguments of a command that is not in this build.
+/// Arguments, of any form, of a command that is not in this build.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Missing {
@@ -12,10 +12,10 @@ pub(crate) struct Missing {
 }
 
 impl Missing {
-    /// Reports how to build a binary with the command.
+    /// Fails with the command line that builds a binary with the command.
     ///
     /// # Errors
-    /// Always: the error contains the answer.
+    /// Always: the error says how to build it.
     pub(crate) fn run(self, command: &str, feature: &str) -> anyhow::Result<()> {
         bail!(
             "`tautline {command}` is not in this binary: \

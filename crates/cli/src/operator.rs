@@ -106,7 +106,8 @@ impl Operator {
         self.run_with(|_| {}).await
     }
 
-    /// Runs the operator with changes to its transport that no setting makes.
+    /// Runs the operator until it is asked to end; `change` changes its transport in ways that no
+    /// setting does.
     pub(crate) async fn run_with(
         self,
         change: impl FnOnce(&mut tautline_transport::Config),
@@ -147,7 +148,8 @@ impl Operator {
     }
 }
 
-/// Reads the settings of a file, or returns the defaults without a file.
+/// Reads the settings of a file and resolves their paths against its folder; returns the defaults
+/// without a file.
 pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let mut config: Config = load(file)?;
     let files = [&mut config.console_certificate, &mut config.console_certificate_key];
@@ -171,7 +173,7 @@ fn announce(Opening { address, fingerprint, right }: &Opening) {
     let _ = writeln!(output, "{before}{address}");
 }
 
-/// Prefix of an address that admits one browser.
+/// Prefix, when printed, of an address that admits one browser to drive.
 pub(crate) const OPEN: &str = "Open  ";
-/// Prefix of an address that admits one browser that may only watch.
+/// Prefix, when printed, of an address that admits one browser that may only watch.
 const WATCH: &str = "Watch ";

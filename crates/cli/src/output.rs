@@ -6,12 +6,13 @@
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write, stderr, stdout};
 
-/// Prints a line of the command's result; see [`answer`].
+/// Prints a line of a command's result, and ends the command if it cannot be written; see
+/// [`answer`].
 macro_rules! answer {
     ($($words:tt)*) => { $crate::output::answer(format_args!($($words)*)) };
 }
 
-/// Prints a line about ongoing work, whether it is read or not.
+/// Prints a line about ongoing work on standard output, whether it is read or not.
 macro_rules! tell {
     () => { $crate::output::tell(format_args!("")) };
     ($($words:tt)*) => { $crate::output::tell(format_args!($($words)*)) };
@@ -22,8 +23,8 @@ macro_rules! note {
     ($($words:tt)*) => { $crate::output::note(format_args!($($words)*)) };
 }
 
-/// Prints a line on standard output. If the reader has closed the pipe, the command ends
-/// successfully. It fails if the system refuses the line for another reason.
+/// Prints a line on standard output. If the reader has closed the pipe, the process ends
+/// successfully; if the system refuses the line for another reason, it ends with an error.
 pub(crate) fn answer(words: Arguments<'_>) {
     let written = writeln!(stdout(), "{words}").and_then(|()| stdout().flush());
     match written {

@@ -31,10 +31,11 @@ enum DeadMan {
 }
 
 impl Owner {
-    /// Asks for the answers without a flag, if standard input is a terminal.
+    /// Asks for the answers without a flag, if standard input is a terminal; otherwise returns
+    /// those of the flags.
     ///
     /// # Errors
-    /// Fails if an answer cannot be read.
+    /// Fails if an answer cannot be read, or is invalid five times.
     pub(crate) fn ask(self) -> anyhow::Result<Self> {
         if std::io::stdin().is_terminal() {
             self.ask_by(&mut std::io::stdin().lock(), &mut std::io::stderr())
@@ -64,8 +65,8 @@ impl Owner {
         Ok(Self { mass_kg, speed_max, dead_man })
     }
 
-    /// Returns these answers as sections of a guard's settings, and whether they require a dead-man
-    /// input.
+    /// Returns these answers as sections of a guard's settings file, and whether they, with the
+    /// guard's defaults, require a dead-man input.
     ///
     /// # Errors
     /// Fails if a guard rejects the answers.
@@ -90,7 +91,7 @@ impl Owner {
     }
 }
 
-/// Asks until the answer is valid; an empty line means no answer.
+/// Asks up to five times until the answer is valid; `None` for an empty line. Fails after that.
 fn answer<T>(
     question: &str,
     input: &mut impl BufRead,

@@ -12,16 +12,16 @@ use tokio::time::timeout;
 
 use crate::reach::seen_by;
 
-/// Outcome of the tested sizes, in bytes of a packet with IP and UDP headers.
+/// Outcome of the tested sizes, in bytes of a packet including its IP and UDP headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct PathSize {
-    /// Largest size that was answered.
+    /// Largest size that was answered; `None` if none was.
     pub(crate) largest: Option<u16>,
-    /// Smallest size that this machine's own interface rejected.
+    /// Smallest size that this machine's own interface rejected; `None` if none was.
     pub(crate) refused_here: Option<u16>,
 }
 
-/// A request of one size.
+/// Request in a packet of one size, and whether it was answered.
 struct Probe {
     packet_bytes: u16,
     request: Vec<u8>,
@@ -36,7 +36,8 @@ enum State {
     RefusedHere,
 }
 
-/// Queries `server` in packets of several sizes without fragmentation, for at most 1 s.
+/// Queries `server` in packets of several sizes without fragmentation, up to three times within 1
+/// s, and returns which sizes pass.
 ///
 /// The socket must forbid fragmentation, like those of links. Only the outbound direction is
 /// measured: answers are small. A server of an older build reads no request of more than 576 bytes
@@ -77,7 +78,7 @@ pub(crate) async fn path_size(
     })
 }
 
-/// Handles answers until `until`, or until no request is open.
+/// Marks the requests that are answered before `until`; returns earlier if all are.
 async fn collect(socket: &UdpSocket, probes: &mut [Probe], until: Instant, clock: Clock) {
     let mut bytes = [0; 576];
     while probes.iter().any(|probe| probe.state == State::Open) {
@@ -107,8 +108,8 @@ fn sizes(probes: &[Probe], state: State) -> impl Iterator<Item = u16> {
     probes.iter().filter(move |probe| probe.state == state).map(|probe| probe.packet_bytes)
 }
 
-/// The sizes of Ethernet, VPNs and mobile networks, the minimum of IPv6, and smaller ones; datagram
-/// lengths are multiples of four.
+/// Packet sizes to test, descending: those of Ethernet, VPNs and mobile networks, the minimum of
+/// IPv6, and smaller ones. Datagram lengths are multiples of four.
 const SIZES: [u16; 16] =
     [1500, 1492, 1480, 1460, 1440, 1420, 1400, 1380, 1360, 1340, 1300, 1280, 1248, 1000, 768, 576];
 const TRIES: u32 = 3;

@@ -53,8 +53,8 @@ impl Reach {
     }
 }
 
-/// Queries a server from a socket that has not sent to it before, for up to 5 s. Returns the
-/// findings, and the address of the answers if that is not the queried one.
+/// Queries a server for up to 5 s from a socket that has not sent to it before. Returns the
+/// findings, and the address from which the first answer came if that is not the queried one.
 pub(crate) async fn discover(
     socket: &UdpSocket,
     server: SocketAddr,
@@ -88,7 +88,8 @@ pub(crate) async fn discover(
     Ok((discovery.found(), elsewhere))
 }
 
-/// Returns a text for people: a server answers from another address than the queried one.
+/// Returns a text for people that a server answers from another address than the queried one, and
+/// what to do.
 pub(crate) fn answers_from(elsewhere: SocketAddr, asked: SocketAddr) -> String {
     format!(
         "{asked} answers over UDP from {elsewhere}: a NAT drops that; it listens on all addresses of a machine that has \

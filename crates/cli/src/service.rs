@@ -4,8 +4,8 @@ use std::sync::Once;
 
 use sd_notify::{NotifyState, notify, watchdog_enabled};
 
-/// Notifies once that the process is up, and from then on at the manager's watchdog interval that
-/// its tasks run.
+/// Notifies the service manager that the process is up and, from then on at a third of its watchdog
+/// interval, that tasks run. Only the first call has an effect.
 ///
 /// Must be called on a runtime.
 pub(crate) fn tell_up() {
@@ -24,7 +24,7 @@ pub(crate) fn tell_up() {
     });
 }
 
-/// Notifies that the process ends.
+/// Notifies the service manager that the process is ending.
 pub(crate) fn tell_ending() {
     tell(NotifyState::Stopping);
 }

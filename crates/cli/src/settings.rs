@@ -11,7 +11,7 @@ pub(crate) fn load<T: DeserializeOwned + Default>(file: Option<&Path>) -> anyhow
     file.map_or_else(|| Ok(T::default()), read)
 }
 
-/// Reads a TOML file.
+/// Reads settings from a TOML file; an unreadable or invalid file counts as invalid settings.
 pub(crate) fn read<T: DeserializeOwned>(file: &Path) -> anyhow::Result<T> {
     let text = tautline_net::file::read_text(file)
         .with_context(|| format!("cannot read configuration {}", file.display()));
@@ -19,7 +19,7 @@ pub(crate) fn read<T: DeserializeOwned>(file: &Path) -> anyhow::Result<T> {
     right(toml::from_str(&text).map_err(|error| one_line(file, &text, &error)))
 }
 
-/// Invalid settings: only a person can correct them, so the process ends with [`WRONG`].
+/// Error of invalid settings: only a person can correct them, so the process ends with [`WRONG`].
 #[derive(Debug)]
 struct Wrong(String);
 
@@ -31,16 +31,16 @@ impl std::fmt::Display for Wrong {
 
 impl std::error::Error for Wrong {}
 
-/// Passes a value on; its error is marked as one of invalid settings.
+/// Passes a value on; marks an error as one of invalid settings.
 ///
 /// # Errors
-/// Returns the same text.
+/// Returns the same error text in one line, marked so that [`is_wrong`] finds it.
 pub(crate) fn right<T>(value: anyhow::Result<T>) -> anyhow::Result<T> {
     value.map_err(|error| Wrong(format!("{error:#}")).into())
 }
 
-/// Returns whether a process ends because of its settings, rather than for a cause that waiting may
-/// remove.
+/// Returns whether a process ended because of its settings, rather than for a cause that waiting
+/// may remove.
 pub(crate) fn is_wrong(error: &anyhow::Error) -> bool {
     let refused = error.downcast_ref::<Refused>();
     error.is::<Wrong>() || refused.is_some_and(|refused| !refused.comes_by_itself())
@@ -50,7 +50,7 @@ pub(crate) fn is_wrong(error: &anyhow::Error) -> bool {
 pub(crate) const WRONG: u8 = 2;
 
 /// Resolves relative paths of a file's settings, including defaults, against the folder of the
-/// file.
+/// file; without a file they stay as they are.
 pub(crate) fn beside<'a>(file: Option<&Path>, paths: impl IntoIterator<Item = &'a mut PathBuf>) {
     let Some(folder) = file.and_then(Path::parent) else { return };
     for path in paths {
@@ -58,7 +58,7 @@ pub(crate) fn beside<'a>(file: Option<&Path>, paths: impl IntoIterator<Item = &'
     }
 }
 
-/// Overrides the file's value with a flag's value, if given.
+/// Overrides a setting with the flag's value, if the flag was given.
 pub(crate) fn set<T>(setting: &mut T, flag: Option<T>) {
     if let Some(value) = flag {
         *setting = value;

@@ -1,4 +1,4 @@
-//! Source of a vehicle's pictures: flags of all commands that start a vehicle.
+//! Source of a vehicle's pictures: flags common to all commands that start a vehicle.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use tautline_vehicle::Config;
 
 use crate::settings::set;
 
-/// Flags, each with a setting of the same name.
+/// Flags of the source, each with a setting of the same name.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Source {
     /// Video file in place of the camera, looped at its own size and rate; requires ffmpeg
@@ -24,25 +24,26 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Returns the source given by `--clip`.
+    /// Returns the source that `--clip` with this file means.
     #[cfg(feature = "lab")]
     pub(crate) fn clip(file: PathBuf) -> Self {
         Self { clip: Some(file), ..Self::default() }
     }
 
-    /// Applies the given flags to the settings.
+    /// Overrides the settings with the flags that were given.
     pub(crate) fn set(&self, config: &mut Config) {
         set(&mut config.clip, self.clip.clone().map(Some));
         set(&mut config.camera, self.camera.clone().map(Some));
         set(&mut config.camera_mode, self.camera_mode.clone());
     }
 
-    /// Returns the settings that are paths, which are relative to the folder of their file.
+    /// Returns those settings of the source that are paths, which are relative to the folder of
+    /// their file.
     pub(crate) fn paths(config: &mut Config) -> impl Iterator<Item = &mut PathBuf> {
         [config.clip.as_mut(), config.camera.as_mut()].into_iter().flatten()
     }
 
-    /// Returns the same source for a process with another working directory.
+    /// Returns the same source with absolute paths, for a process with another working directory.
     ///
     /// # Errors
     /// Fails if the current directory is unknown.

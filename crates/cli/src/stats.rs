@@ -18,7 +18,7 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
-    /// Runs `work`; prints the newest snapshot when it is due or requested, and at the end.
+    /// Runs `work`; prints the newest snapshot at the set interval, on SIGUSR1, and at the end.
     pub(crate) async fn alongside(
         &self,
         latest: &Latest,

@@ -26,7 +26,7 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// Prints the table, once or until the person ends it.
+    /// Prints the table once, or at the given interval until the person ends it.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let Some(seconds) = self.every else { return self.print().await };
         let mut due = tokio::time::interval(Duration::from_secs(seconds));

@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::service;
 
-/// Runs `work` to its end.
+/// Runs `work` to its end on two threads; tasks that it left are abandoned.
 pub(crate) fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -19,8 +19,8 @@ pub(crate) fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow
     ended
 }
 
-/// Resolves when the person presses Ctrl-C or the system asks to end. Also notifies the service
-/// manager that the process is up.
+/// Waits until the person presses Ctrl-C or the system asks to end. Also notifies the service
+/// manager that the process is up and then that it is ending.
 pub(crate) async fn asked() {
     let hear = || -> std::io::Result<_> {
         Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?))

@@ -147,7 +147,8 @@ impl Switchboard {
     }
 }
 
-/// Raises the limit of open files, so that the process can hold all its connections.
+/// Raises the limit of open files to the most that is permitted, so that the process can hold all
+/// its connections.
 fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
@@ -155,28 +156,28 @@ fn raise_open_files() {
     }
 }
 
-/// The running switchboard of some settings, as seen by the holder of its key.
+/// The switchboard that runs with some settings, as reached by the holder of its key.
 pub(crate) struct Running {
     config: Config,
     identity: Identity,
 }
 
 impl Running {
-    /// Reads the settings and the key.
+    /// Reads the settings file and the key that it names.
     pub(crate) fn of(file: &Path) -> anyhow::Result<Self> {
         let config = settings(Some(file))?;
         let identity = keys::read(&config.key)?;
         Ok(Self { config, identity })
     }
 
-    /// Returns whether it serves a vehicle of this name.
+    /// Asks the switchboard whether it serves a vehicle of this name.
     pub(crate) async fn knows_vehicle(&self, name: &str) -> anyhow::Result<bool> {
         let who = own(&self.config, &self.identity, message::Order::Who).await?;
         let line = format!("vehicle   {name}  ");
         Ok(String::from_utf8_lossy(&who).lines().any(|it| it.starts_with(&line)))
     }
 
-    /// Returns a code that admits a vehicle of this name.
+    /// Asks the switchboard for a code that admits a vehicle of this name.
     pub(crate) async fn invite_vehicle(&self, name: &str) -> anyhow::Result<String> {
         let invite = message::Order::Invite { role: Role::Vehicle, name: name.to_owned() };
         let code = own(&self.config, &self.identity, invite).await?;
@@ -184,7 +185,7 @@ impl Running {
     }
 }
 
-/// Reads the settings of a file, or returns the defaults without a file.
+/// Reads the settings of a file and resolves their paths; returns the defaults without a file.
 fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let mut config: Config = load(file)?;
     beside(file, [&mut config.key]);
@@ -226,7 +227,8 @@ async fn backup(config: &Config, identity: &Identity, file: &Path) -> anyhow::Re
     Ok(())
 }
 
-/// Returns the answer of the running switchboard with these settings.
+/// Sends a request, signed with the switchboard's own key, to the switchboard that runs with these
+/// settings, and returns its answer.
 async fn own(
     config: &Config,
     identity: &Identity,
@@ -241,7 +243,7 @@ async fn own(
     order(address.to_string(), identity.public(), identity, asked).await
 }
 
-/// Returns the answer of the switchboard at `address` with this `key`.
+/// Sends a request to the switchboard at `address` with this `key`, and returns its answer.
 ///
 /// # Errors
 /// Returns one line if it is not there, is another one, or refuses.
@@ -257,7 +259,8 @@ pub(crate) async fn order(
     Ok(told)
 }
 
-/// Sends a request to the switchboard at `address` with this `key`, again on each new connection.
+/// Connects to the switchboard at `address` with this `key`, and sends the request on each new
+/// connection. Returns the connection and its events.
 pub(crate) fn ask(
     address: String,
     key: PublicKey,
@@ -270,7 +273,7 @@ pub(crate) fn ask(
     Ok(Client::start(address, key, identity, greeting, answer)?)
 }
 
-/// Returns the switchboard's answer to the request.
+/// Waits for the switchboard's complete answer to the request, and returns it.
 ///
 /// # Errors
 /// Returns one line if it is not there, is another one, or refuses.

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use anyhow::{Context, bail};
 use tokio::sync::oneshot;
 
-/// A thread that works until it is asked to end.
+/// A thread that works until it is asked to end, and whose earlier end is noticed.
 #[derive(Debug)]
 pub(crate) struct Thread {
     handle: JoinHandle<()>,
@@ -28,7 +28,7 @@ impl Thread {
         Ok(Self { handle: handle.context("the system gives no thread")?, ended })
     }
 
-    /// Waits for an unexpected end of the thread.
+    /// Waits until the thread ends, which is unexpected here.
     ///
     /// # Errors
     /// Always: one line that names the thread.
@@ -38,7 +38,7 @@ impl Thread {
         bail!("the thread `{name}` has ended by itself, which is a bug: what it said stands above")
     }
 
-    /// Waits for the end of the thread after it was asked to end.
+    /// Waits for the end of the thread, which must have been asked to end; blocks.
     pub(crate) fn join(self) {
         // A panic has been logged already.
         let _ = self.handle.join();

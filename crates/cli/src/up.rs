@@ -34,7 +34,7 @@ pub(crate) struct Up {
 }
 
 impl Up {
-    /// Runs everything until the person ends it.
+    /// Runs all processes until the person ends it or one has invalid settings.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let found = found(&self.folder)?;
         let shown = self.folder.display();
@@ -73,7 +73,7 @@ impl Up {
     }
 }
 
-/// Processes, in the order of starting.
+/// Processes that run, in the order of starting.
 struct Running {
     processes: Vec<Process>,
     clock: Clock,
@@ -84,9 +84,10 @@ struct Process {
     file: PathBuf,
     child: Child,
     started_at: Instant,
-    /// True if it has run for a while.
+    /// True once the process has run for 3 s: its settings count as valid.
     is_settled: bool,
-    /// Pause before its restart; it grows each time unless the process has run for a while.
+    /// Least time between the process's last start and its restart; doubles each time, and is the
+    /// shortest again after 3 s of running.
     pause: Duration,
 }
 
@@ -102,7 +103,7 @@ impl Running {
     /// [`PAUSE_MAX`].
     ///
     /// # Errors
-    /// Fails if a process ends soon after its first start because its settings are invalid; its own
+    /// Fails if a process that has never run for 3 s ends because its settings are invalid; its own
     /// output has the reason.
     async fn watch(&mut self) -> anyhow::Result<()> {
         let mut turns = interval(TURN);
@@ -137,8 +138,8 @@ impl Running {
         }
     }
 
-    /// Ends all processes: the vehicle first, which stops its machine, and its guard and machine
-    /// after it.
+    /// Ends all processes: first the vehicle, which stops its machine, then the others in reverse
+    /// order of starting. A process that does not end in time is killed.
     async fn lower(mut self) {
         let (vehicles, others): (Vec<_>, Vec<_>) =
             self.processes.iter_mut().rev().partition(|process| process.role == "vehicle");
@@ -165,7 +166,8 @@ impl Process {
     }
 }
 
-/// Returns the settings files found, in the order of starting.
+/// Returns the settings files in the folder and its subfolders with the command of each, in the
+/// order of starting.
 fn found(folder: &Path) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let cannot = || format!("the folder {} cannot be read", folder.display());
     let mut folders = vec![folder.to_owned()];
@@ -197,7 +199,8 @@ fn spawn(role: &str, file: &Path) -> anyhow::Result<Child> {
         .with_context(|| format!("{role} cannot be started"))
 }
 
-/// Prints a code for the vehicle, and a new one after each expiry, until the vehicle is known.
+/// Prints a code for the vehicle, and a new one before each expires, until the switchboard knows
+/// the vehicle.
 async fn invite(board: &Path, operator: Option<&Path>, name: &str) -> anyhow::Result<()> {
     let clock = Clock::start();
     let board = switchboard::Running::of(board)?;
@@ -235,20 +238,22 @@ async fn invite(board: &Path, operator: Option<&Path>, name: &str) -> anyhow::Re
     }
 }
 
-/// Each after those that it requires.
+/// Commands that `up` runs, by the names of their settings files; each after those that it
+/// requires.
 const ROLES: [&str; 6] = ["switchboard", "relay", "guard", "car", "vehicle", "operator"];
 const TURN: Duration = Duration::from_millis(100);
 /// Running time after which the settings count as valid.
 const SETTLED: Duration = Duration::from_secs(3);
-/// Minimum time between two starts.
+/// Least time between two starts of a process.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Upper bound of the pause, and so of the interval of log lines of a repeated failure.
+/// Greatest time between two starts, and so between log lines, of a process that fails repeatedly.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// A vehicle stops its machine, or waits for 30 s for its state.
+/// Time for which the vehicle's end is awaited: it stops its machine, or waits for 30 s for the
+/// machine's state.
 const STOP_MAX: Duration = Duration::from_secs(90);
 const END_MAX: Duration = Duration::from_secs(10);
 const LISTENS_MAX: Duration = Duration::from_secs(10);
-/// Slightly less than an invitation's validity.
+/// Age at which a code is replaced: slightly less than its validity.
 const CODE_LIFE: Duration = Duration::from_secs(590);
 const ASKED_EVERY: Duration = Duration::from_millis(500);
 

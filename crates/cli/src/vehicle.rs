@@ -83,7 +83,8 @@ impl Vehicle {
         self.run_with(|_| {}).await
     }
 
-    /// Runs the vehicle with changes to its transport that no setting makes.
+    /// Runs the vehicle until it is asked to end; `change` changes its transport in ways that no
+    /// setting does.
     pub(crate) async fn run_with(
         self,
         change: impl FnOnce(&mut tautline_transport::Config),
@@ -115,7 +116,8 @@ impl Vehicle {
     }
 }
 
-/// Reads the settings of a file, or returns the defaults without a file.
+/// Reads the settings of a file and resolves their paths against its folder; returns the defaults
+/// without a file.
 pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let mut config: Config = load(file)?;
     beside(file, Source::paths(&mut config));

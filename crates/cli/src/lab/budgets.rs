@@ -36,7 +36,7 @@ pub(crate) struct Budgets {
 }
 
 impl Budgets {
-    /// Runs the drive at each rate and prints a line for it.
+    /// Runs the drive at each rate and prints a line for each.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         ensure!((1..=16).contains(&self.links), "--links {}: must be 1 to 16", self.links);
         ensure!((5..=240).contains(&self.rate), "--rate {}: must be 5 to 240", self.rate);
@@ -59,5 +59,5 @@ impl Budgets {
     }
 }
 
-/// Two seconds at 60 pictures per second, played forwards and backwards.
+/// Number of pictures of the scene: two seconds at 60 per second, played forwards and backwards.
 const PICTURES: usize = 120;

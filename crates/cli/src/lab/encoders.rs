@@ -60,7 +60,8 @@ pub(crate) struct Encoders {
 }
 
 impl Encoders {
-    /// Codes and prints, scene by scene.
+    /// Codes each scene with all encoders and prints the comparison; writes tables and plots if
+    /// there is a folder.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if self.own_rate {
             return self.run_own_rate();

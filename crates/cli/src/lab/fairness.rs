@@ -62,7 +62,7 @@ pub(crate) struct Fairness {
 }
 
 impl Fairness {
-    /// Runs everything, writes and prints the results.
+    /// Runs all pairings over all links, writes the results and prints the summary.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let sweep = Sweep {
             bottlenecks: chosen("link", Bottleneck::all(), &self.link, |link| &link.name)?,

@@ -34,22 +34,24 @@ pub(crate) struct LeaderMember {
     kept: PathBuf,
 }
 
-/// Hub for actuation and all messages between members, which can cut members off.
+/// Hub that receives the members' acts, forwards their messages to each other, and can cut members
+/// off.
 struct LocalSystem {
     socket: UdpSocket,
     clock: Clock,
     heartbeat_ms: u64,
     folder: tempfile::TempDir,
     members: Vec<Running>,
-    /// Term and member of the latest act.
+    /// Term and member of the latest act that was not refused.
     acted: Option<(u64, usize)>,
-    /// Time of each member's latest act.
+    /// Time of each member's latest act that was not refused; `None` before the first.
     acts: [Option<Instant>; 3],
-    /// Decision times of the first and the last act of each term, by the machine's monotonic clock.
+    /// Earliest and latest decision time of the acts of each term, by the machine's monotonic
+    /// clock.
     terms: BTreeMap<u64, (Duration, Duration)>,
-    /// Acts decided after one of a later term: there must be none.
+    /// Number of acts that were decided while another term's leader acted: there must be none.
     stale: u64,
-    /// Acts that arrived after one of a later term, and are refused by their term.
+    /// Number of acts that arrived after one of a later term; the hub refuses them.
     late: u64,
 }
 
@@ -123,7 +125,8 @@ impl LocalSystem {
             .context("cannot start a member")
     }
 
-    /// Injects `fault` into the leader and waits until another member acts.
+    /// Injects `fault` into the leader, waits until another member acts, and ends the fault.
+    /// Returns the time in between.
     fn fail_over(&mut self, fault: &str) -> Result<Duration> {
         let leader = self.settled()?;
         let struck_at = self.clock.now();
@@ -152,7 +155,8 @@ impl LocalSystem {
         Ok(acted_at.since(struck_at))
     }
 
-    /// Waits until a single member has acted for ten timeouts.
+    /// Handles messages for ten timeouts, then waits until the latest act is younger than a
+    /// heartbeat; returns the member that acted.
     fn settled(&mut self) -> Result<usize> {
         let calm = Duration::from_millis(self.heartbeat_ms) * u32::from(TIMEOUT_HEARTBEATS) * 10;
         let until = self.clock.now() + calm;
@@ -178,7 +182,8 @@ impl LocalSystem {
         }
     }
 
-    /// Receives one datagram of a member and handles it.
+    /// Receives one datagram of a member, if one comes within 1 ms: records an act, or forwards a
+    /// message unless sender or receiver is cut off.
     fn pass_on(&mut self) -> Result<()> {
         let mut buffer = [0; 2048];
         let Ok((length, from)) = self.socket.recv_from(&mut buffer) else { return Ok(()) };
@@ -291,6 +296,6 @@ impl LeaderMember {
 const TIMEOUT_HEARTBEATS: u8 = 5;
 const ACT_EVERY: Duration = Duration::from_millis(2);
 const DEADLINE: Duration = Duration::from_secs(30);
-/// Values in place of a receiver's number.
+/// Number in place of a receiver's for an act; [`HELLO`] is that of a member's first datagram.
 const ACT: u8 = 255;
 const HELLO: u8 = 254;

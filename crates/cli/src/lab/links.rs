@@ -89,7 +89,8 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Runs everything, writes and prints the results.
+    /// Runs all combinations over all sets of links, or the scenarios; writes the results and
+    /// prints them.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if !self.scenario.is_empty() {
             return self.judge();
@@ -121,7 +122,7 @@ impl Links {
         Ok(())
     }
 
-    /// Runs scenarios and judges them.
+    /// Runs the chosen scenarios and prints their rows; fails if one is out of tolerance.
     fn judge(&self) -> anyhow::Result<()> {
         let names: &[String] = if self.scenario == ["all"] { &[] } else { &self.scenario };
         let scenarios = chosen("scenario", scenarios::all(), names, |s| s.name)?;
@@ -198,7 +199,8 @@ fn combos(words: &[String]) -> anyhow::Result<Vec<Combo>> {
     Ok(combos)
 }
 
-/// Returns the named items of `all`, or all of them without names.
+/// Returns the items of `all` with these names, or all of them if `names` is empty. Fails for an
+/// unknown name; `what` says in the error what it names.
 pub(super) fn chosen<T>(
     what: &str,
     all: Vec<T>,

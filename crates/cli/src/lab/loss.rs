@@ -45,7 +45,7 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// Runs and prints a line per encoder.
+    /// Runs every encoder with every method of loss recovery, and prints a line for each.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let loss = self.loss.unwrap_or(0.05);
         ensure!((0.0..=0.9).contains(&loss), "--loss {loss}: must be 0 to 0.9");
@@ -87,9 +87,9 @@ impl Loss {
     }
 }
 
-/// Two seconds at 60 pictures per second, played forwards and backwards.
+/// Number of pictures of the scene: two seconds at 60 per second, played forwards and backwards.
 const FOOTAGE: usize = 120;
-/// Methods without refresh.
+/// Methods of loss recovery without intra refresh, which `--toll` compares.
 const WAYS: [LossRecovery; 3] = [
     LossRecovery::AcknowledgedReferences { references: 16 },
     LossRecovery::ReferenceSelection { references: 16 },

@@ -63,7 +63,7 @@ struct Folder {
 }
 
 impl List {
-    /// Prints the registry, with the contents of the results folder.
+    /// Prints all experiments, each with the result of its last run in the folder.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let lines = papers::all().map(|Experiment { key, source, title, .. }| {
             let record = Record::read(&self.folder.out, key)?;
@@ -76,7 +76,8 @@ impl List {
 }
 
 impl Run {
-    /// Runs the experiments, prints their rows and judges them.
+    /// Runs the chosen experiments, and prints and judges their rows. Fails at the end if one
+    /// failed or is out of tolerance.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let experiments = chosen(&self.keys)?;
         record::create(&self.folder.out)?;
@@ -141,8 +142,8 @@ impl Run {
         Ok(Made { record, is_left: false })
     }
 
-    /// Returns the reusable result of an experiment: of the same kind of run, and younger than this
-    /// binary.
+    /// Returns the result that `--resume` reuses: of the same seed and kind of run, younger than
+    /// this binary, and not skipped. `None` otherwise.
     fn left(&self, experiment: &Experiment) -> anyhow::Result<Option<Record>> {
         if !self.resume {
             return Ok(None);
@@ -162,10 +163,10 @@ impl Run {
     }
 }
 
-/// Result of an experiment.
+/// Record of one experiment's results, run now or reused from the folder.
 struct Made {
     record: Record,
-    /// True if an earlier run produced it.
+    /// True if the record is reused from an earlier run.
     is_left: bool,
 }
 
@@ -189,7 +190,7 @@ impl Made {
 }
 
 impl Report {
-    /// Writes the page and prints its path.
+    /// Writes the page of all results and prints its path.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let records = report::write(&self.folder.out, papers::all())?;
         let file = self.folder.out.join(report::FILE);
@@ -198,7 +199,8 @@ impl Report {
     }
 }
 
-/// Returns the experiments with these keys, each once, in the order of the registry.
+/// Returns the experiments with these keys, or of papers with these names, each once, in the order
+/// of the registry. Fails for an unknown key.
 fn chosen(keys: &[String]) -> anyhow::Result<Vec<&'static Experiment>> {
     for key in keys.iter().filter(|key| *key != ALL) {
         if papers::find(key).is_some() || papers::all().any(|one| is_of(one, key)) {
@@ -237,5 +239,5 @@ fn cells(row: &Row) -> [String; HEADS.len()] {
 const HEADS: [&str; 8] =
     ["quantity", "unit", "published", "reference", "asked", "measured", "may be", "verdict"];
 
-/// Name that stands for all keys.
+/// Word on the command line that stands for all keys.
 const ALL: &str = "all";

@@ -8,7 +8,8 @@ use tautline_lab::experiment::Progress;
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
 
-/// One line that is overwritten on a terminal; elsewhere, a line at intervals.
+/// Display of a run's progress: on a terminal a line that is overwritten, elsewhere a new line
+/// every 10 s.
 pub(super) struct Line {
     key: &'static str,
     clock: Clock,
@@ -17,13 +18,13 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Returns a line for the experiment of that key, which begins now.
+    /// Returns the display of the experiment `key`, which begins now.
     pub(super) fn new(key: &'static str) -> Self {
         let terminal = stderr().is_terminal();
         Self { key, clock: Clock::start(), terminal, shown: Cell::new(Instant::ZERO) }
     }
 
-    /// Shows the progress, at a limited rate.
+    /// Shows the progress, unless it was shown within 0.1 s on a terminal, or 10 s elsewhere.
     pub(super) fn show(&self, progress: Progress<'_>) {
         let now = self.clock.now();
         let pause = if self.terminal { TERMINAL_PAUSE } else { LOG_PAUSE };
@@ -40,7 +41,7 @@ impl Line {
         };
     }
 
-    /// Removes the line from the terminal.
+    /// Removes the line from a terminal; does nothing elsewhere.
     pub(super) fn clear(&self) {
         if self.terminal {
             let _ = write!(stderr(), "\r\x1b[K");

@@ -2,7 +2,8 @@
 
 use std::io::{Write as _, stdout};
 
-/// Prints a table with columns of the required width; those listed in `right` are right-aligned.
+/// Prints a table with its head, each column as wide as its widest cell; the columns whose indices
+/// are in `right` are right-aligned.
 pub(super) fn print<const COLUMNS: usize>(
     heads: &[&str; COLUMNS],
     lines: Vec<[String; COLUMNS]>,

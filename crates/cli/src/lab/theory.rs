@@ -37,7 +37,7 @@ pub(crate) struct Theory {
 }
 
 impl Theory {
-    /// Prints the values.
+    /// Computes the values and prints them as a table or as JSON.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let Self { interval, loss: erasure_rate, share, failure, json } = self;
         let question = Question { interval, erasure_rate, share, failure };

@@ -72,12 +72,12 @@ pub(crate) struct Mtu {
     out: PathBuf,
 }
 
-/// Sweep of one direction, with its progress.
+/// Sweep of one direction, with the results so far.
 struct Sweep {
     /// Name of the direction: "up" or "down".
     direction: &'static str,
     trials: Vec<Trial>,
-    /// Excluded sizes.
+    /// Sizes that failed three times and are no longer tried.
     left_out: Vec<Size>,
 }
 
@@ -103,7 +103,7 @@ impl Mtu {
         Ok(())
     }
 
-    /// Tries all sizes, round by round; returns false if the person ended it.
+    /// Tries all sizes, round by round; returns false if the person interrupted it.
     async fn go_over(&self, sweep: &mut Sweep) -> anyhow::Result<bool> {
         for round in 0..self.rounds {
             for index in 0..sweep.trials.len() {
@@ -137,8 +137,8 @@ impl Mtu {
         Ok(true)
     }
 
-    /// Repeats a step that was stopped early. Repeats it also if a probe that has `begun` finds no
-    /// session for a moment.
+    /// Measures one size; repeats a step that was stopped early, up to three tries. Repeats it also
+    /// if a probe that has `begun` meets an error, such as a session missing for a moment.
     async fn try_again(&self, size: Size, begun: bool) -> anyhow::Result<Outcome> {
         let mut tries = 1;
         loop {
@@ -181,7 +181,7 @@ impl Sweep {
         self.trials.iter().any(|trial| !trial.rounds.is_empty())
     }
 
-    /// Discards the incomplete last round, unless there is no other.
+    /// Discards what was measured after the first `rounds` rounds, but keeps at least one.
     fn keep_whole(&mut self, rounds: u64) {
         let whole = usize::try_from(rounds).unwrap_or(usize::MAX).max(1);
         self.trials.iter_mut().for_each(|trial| trial.rounds.truncate(whole));
@@ -199,7 +199,8 @@ impl Sweep {
     }
 }
 
-/// Returns a step in one line: delays in milliseconds, median and 95th percentile.
+/// Returns the results of a step in one line: delays in milliseconds, median and 95th percentile,
+/// and losses.
 fn words(size: Size, measured: &Measured) -> String {
     let row = |leg: &Delays| {
         let mut delays = leg.delays_ms.clone();
@@ -249,11 +250,11 @@ fn size(up: impl Into<u64>, down: impl Into<u64>) -> Size {
     Size { up: ByteCount::new(up.into()), down: ByteCount::new(down.into()) }
 }
 
-/// A link's stall ends by then; a size that does not work still fails.
+/// Maximum of tries of a step: a link's stall ends by then; a size that does not work still fails.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
-/// Longer than a question in transit, the vehicle's turn, and the queue of packets of the former
-/// size.
+/// Time in milliseconds before a step measures: longer than a question in transit, the vehicle's
+/// turn, and the queue of packets of the former size.
 const SETTLE_MS: u64 = 1_500;
 
 #[cfg(test)]
