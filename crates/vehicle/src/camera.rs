@@ -375,7 +375,7 @@ struct Cadence {
     late_before: Option<Duration>,
     /// True while skipping does not help, because the source needs longer per picture than its
     /// interval. Set by a picture at least as late as the one skipped before it; cleared by one
-    /// that is late by at most a quarter of an interval.
+    /// whose lateness is at most a quarter of an interval.
     is_source_slow: bool,
     /// Number of late pictures that were taken and dated by their arrival.
     delayed: u64,

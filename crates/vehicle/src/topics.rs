@@ -88,7 +88,7 @@ pub struct Counters {
     congested: AtomicU64,
     /// Units refused because there was no session or no link.
     nowhere: AtomicU64,
-    /// Newest refusal of each topic that its program has not been told about.
+    /// Newest refusal of each topic, until it is answered to the topic's program.
     newest: Mutex<[Option<Refusal>; TOPICS_MAX]>,
     logged: Mutex<LogLimit>,
 }

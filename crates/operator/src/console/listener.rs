@@ -25,8 +25,8 @@ pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     unavailable::opened(async || TcpListener::bind(address).await.map_err(refused)).await
 }
 
-/// Accepts connections at `listener` limited by `door`, with TLS if that is `given`; browsers
-/// without TLS are told to open `origin`, where the console is reached.
+/// Accepts connections at `listener` limited by `door`, with TLS if that is `given`; the response
+/// to a browser without TLS names `origin`, where the console is reached.
 ///
 /// # Errors
 /// Fails if the listener's own address is unknown.
@@ -50,7 +50,7 @@ pub(crate) fn accept(
     listener.context("the console's address is unknown")
 }
 
-/// TLS, and the origin that a browser without TLS is told to open.
+/// TLS, and the origin that the response to a browser without TLS names.
 #[derive(Clone)]
 struct Tls {
     acceptor: TlsAcceptor,
