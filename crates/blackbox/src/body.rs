@@ -37,7 +37,7 @@ pub(crate) fn step(step: &Step) -> Value {
     body
 }
 
-/// Returns input and time of the step in this body.
+/// Returns input and time of the step in this body; `None` if a member is missing or invalid.
 pub(crate) fn input(body: &Value) -> Option<(Input, Instant)> {
     let at = Instant::from_nanos(body["now_ns"].as_u64()?);
     let frames = &body["frames"];
@@ -50,7 +50,7 @@ pub(crate) fn input(body: &Value) -> Option<(Input, Instant)> {
     Some((Input { proposal, machine, black_box, latch }, at))
 }
 
-/// Returns the record of a guard before a step.
+/// Returns the record of a snapshot: `guard` as it is before the step `next`.
 pub(crate) fn snapshot(guard: &Guard, next: &Step) -> Value {
     let bytes =
         postcard::to_stdvec(guard).expect("a guard consists of numbers in a fixed structure");
@@ -62,7 +62,7 @@ pub(crate) fn snapshot(guard: &Guard, next: &Step) -> Value {
     })
 }
 
-/// Returns the guard of a snapshot's body.
+/// Returns the guard of a snapshot's body; `None` if it cannot be read, as one of another version.
 pub(crate) fn guard(body: &Value) -> Option<Guard> {
     postcard::from_bytes(&hex::decode(body["guard"].as_str()?)?).ok()
 }
@@ -117,7 +117,8 @@ fn bytes<F: Frame>(frame: &F, tick: identity::Tick) -> String {
     hex::encode(encode(frame, tick.get() as u16).as_ref())
 }
 
-/// Decodes the frame of these digits, if there is one; `None` if they are invalid.
+/// Decodes the frame of these digits: `Some(None)` for null, which stands for no frame; `None` if
+/// the digits are invalid.
 fn decoded<F: Frame>(digits: &Value) -> Option<Option<F>> {
     match digits {
         Value::Null => Some(None),

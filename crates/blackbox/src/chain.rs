@@ -17,7 +17,7 @@ pub struct Head([u8; 32]);
 #[derive(Clone, Default)]
 pub(crate) struct Growing(Sha256);
 
-/// The machine's signing key.
+/// Signing key of the machine, which seals files and notes.
 #[derive(Clone)]
 pub struct Signer(SigningKey);
 
@@ -26,7 +26,7 @@ pub struct Signer(SigningKey);
 pub(crate) struct Seal {
     /// Time of the signature in nanoseconds of Unix time.
     pub(crate) at: u64,
-    /// Number of preceding records.
+    /// Number of preceding records in the file.
     pub(crate) records: u32,
     /// Number of preceding bytes in the file.
     pub(crate) bytes: u64,
@@ -168,8 +168,8 @@ pub(crate) fn is_note_signed(key: &str, signature: &str, note: &str) -> bool {
     is_signed(key, signature, &[NOTE_DOMAIN, note.as_bytes()].concat())
 }
 
-/// Returns whether, in the first format, the machine with this key signed `head` after `records`
-/// records.
+/// Returns whether the machine with this key signed, in the first format, that `head` is the hash
+/// after `records` records.
 pub(crate) fn is_signed_first(key: &str, signature: &str, head: Head, records: u32) -> bool {
     is_signed(key, signature, &[FIRST_DOMAIN, &records.to_be_bytes(), &head.0].concat())
 }
@@ -181,7 +181,8 @@ fn is_signed(key: &str, signature: &str, bytes: &[u8]) -> bool {
     key.zip(signature).is_some_and(|(key, signature)| key.verify_strict(bytes, &signature).is_ok())
 }
 
-/// Splits a body of the first format into the part before its last brace, and the hash after it.
+/// Splits a body of the first format into the part before its last member, and the hash in that
+/// member; `None` if it has no such member.
 pub(crate) fn split(data: &[u8]) -> Option<(&[u8], Head)> {
     let (body, last) = data.split_at_checked(data.len().checked_sub(MEMBER.len() + 66)?)?;
     let digits = last.strip_prefix(MEMBER)?.strip_suffix(b"\"}")?;

@@ -77,7 +77,8 @@ impl Config {
         Duration::from_secs(self.after_s)
     }
 
-    /// Returns the interval between recorded steps, unless all are recorded in full.
+    /// Returns the interval between recorded steps outside the time around stops; `None` if every
+    /// step of a drive is recorded in full.
     pub(crate) fn between(&self) -> Option<Duration> {
         (self.between_stops_ms > 0).then(|| Duration::from_millis(self.between_stops_ms))
     }

@@ -10,15 +10,15 @@ use crate::{Config, Error};
 /// One drive on disk.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Drive {
-    /// Sequence number.
+    /// Number of the drive, which grows by at least 1 from one drive to the next.
     pub number: u32,
     /// Folder of the drive.
     pub folder: PathBuf,
     /// Files in the order in which they were written.
     pub files: Vec<PathBuf>,
-    /// Total size in bytes.
+    /// Total size of the files in bytes.
     pub bytes: u64,
-    /// Time of the last write, in seconds of Unix time.
+    /// Time of the last write to any of the files, in seconds of Unix time; 0 without files.
     pub written_at: i64,
 }
 
@@ -34,7 +34,7 @@ pub fn list(root: &Path) -> Result<Vec<Drive>, Error> {
     Ok(drives)
 }
 
-/// Returns the drive in this folder, if it is a drive's folder.
+/// Returns the drive in this folder; `None` if its name is not that of a drive, or it has no files.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -50,7 +50,8 @@ pub(crate) fn make(root: &Path) -> Result<(), Error> {
     DirBuilder::new().recursive(true).mode(0o700).create(root).map_err(at(root))
 }
 
-/// Creates the folder of the next drive, numbered after `after`; only its owner can read it.
+/// Creates the folder of the next drive, with a number above `after` and above those of all
+/// existing drives, and returns both; only its owner can read it.
 pub(crate) fn create(root: &Path, after: u32) -> Result<(u32, PathBuf), Error> {
     make(root)?;
     let newest = numbered(root, number_of_drive)?.last().map_or(0, |(number, _)| *number);
@@ -108,7 +109,7 @@ pub(crate) fn kept_from(config: &Config, unix_seconds: i64) -> Result<Option<u32
     Ok(kept_from)
 }
 
-/// Deletes the drives below a number; returns how many.
+/// Deletes the drives with numbers below `number`; returns how many.
 pub(crate) fn delete_below(root: &Path, number: u32) -> Result<usize, Error> {
     let all = numbered(root, number_of_drive)?;
     let old: Vec<_> = all.into_iter().filter(|(drive, _)| *drive < number).collect();
@@ -154,7 +155,7 @@ fn number_of_drive(name: &str) -> Option<u32> {
     name.strip_prefix(DRIVE)?.parse().ok()
 }
 
-/// Returns the number of the part in this file, if it is a part.
+/// Returns the number of the part by the file's name; `None` if it is not that of a part.
 pub fn part_of(file: &Path) -> Option<u32> {
     number_of_part(file.file_name()?.to_str()?)
 }

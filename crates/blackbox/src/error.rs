@@ -10,11 +10,11 @@ pub enum Error {
     OutOfBounds {
         /// Name of the setting.
         setting: &'static str,
-        /// Its value.
+        /// Value of the setting.
         value: u64,
-        /// Minimum value.
+        /// Minimum that is allowed.
         min: u64,
-        /// Maximum value.
+        /// Maximum that is allowed.
         max: u64,
     },
     /// A folder or a file cannot be created, read or deleted.

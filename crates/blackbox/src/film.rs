@@ -39,7 +39,7 @@ pub(crate) struct Film<S> {
     bytes: Vec<u8>,
 }
 
-/// Records not yet signed.
+/// Records that the next signature covers.
 #[derive(Default)]
 struct Chunk {
     messages: Vec<u8>,
@@ -47,7 +47,7 @@ struct Chunk {
     ends_at: u64,
 }
 
-/// Records that a signature covers.
+/// Number of records that a signature covers, and the hash that it signs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Sealed {
     pub(crate) records: u32,
@@ -84,7 +84,8 @@ impl<S: Sink> Film<S> {
         self.length
     }
 
-    /// Appends a record of `at` nanoseconds of Unix time; `body` is an object.
+    /// Appends a record of the time `at`, in nanoseconds of Unix time; `body` is an object. Signs
+    /// and writes the waiting records once they exceed 128 KiB.
     pub(crate) fn put(&mut self, topic: Topic, body: &Value, at: u64) -> io::Result<()> {
         if self.chunk.messages.is_empty() {
             self.chunk.begins_at = at;
@@ -103,6 +104,7 @@ impl<S: Sink> Film<S> {
     }
 
     /// Signs the appended records and syncs them to the disk; does nothing if that is already done.
+    /// With `is_last`, also ends the file. Returns the content of the newest signature.
     pub(crate) fn seal(&mut self, is_last: bool, at: u64) -> io::Result<Sealed> {
         let newest = match self.newest {
             Some(newest) if self.chunk.messages.is_empty() && !is_last => newest,
@@ -180,5 +182,6 @@ pub(crate) fn message(topic: Topic, sequence: u32, at: u64, data: &[u8]) -> Vec<
 
 /// Profile in the header of this format; the first format has none.
 pub(crate) const PROFILE: &str = "x-tautline-blackbox-2";
-/// About 65 steps: the maximum loss when the guard's process is killed.
+/// Size of waiting records at which they are signed and written, about 65 steps: the maximum loss
+/// when the guard's process is killed.
 const CHUNK_BYTES: usize = 128 << 10;

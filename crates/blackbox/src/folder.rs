@@ -8,12 +8,13 @@ use crate::note::{self, Note};
 use crate::recording::{End, Format};
 use crate::{Head, Recording, Topic};
 
-/// Files of a black box that were added for verification.
+/// Drives and files of a black box that were added for verification together.
 #[derive(Default, Debug)]
 pub struct Folder {
     drives: BTreeSet<u32>,
     files: BTreeMap<Place, File>,
-    /// Number of the oldest drive whose deletion is not recorded.
+    /// Highest recorded number of the oldest drive that is kept: the drives below it were deleted
+    /// by the settings. `None` before such a record was added.
     kept_from: Option<u32>,
 }
 
@@ -65,13 +66,13 @@ pub enum Fault {
     /// A file does not reference its predecessor, although there is one.
     #[error("{0} does not refer to a preceding file")]
     Unlinked(Place),
-    /// The note about the newest file is missing.
+    /// The note about the newest file is missing, although a file is of the second format.
     #[error("{} is missing: a deletion of the newest drive would go unnoticed", note::NAME)]
     NoteMissing,
-    /// The note about the newest file is not reliable.
+    /// The note about the newest file cannot be read, or its signature is invalid.
     #[error("{}: {reason}", note::NAME)]
     NoteBroken {
-        /// Reason.
+        /// Text of the error with which the note was read.
         reason: String,
     },
 }
@@ -90,7 +91,7 @@ pub enum By {
 struct File {
     seals: Vec<Sealed>,
     previous: Option<(Place, Sealed)>,
-    /// `true` if the file has no signature.
+    /// `true` if the file has no valid signature.
     is_empty: bool,
     format: Format,
 }
@@ -101,7 +102,7 @@ impl Folder {
         self.drives.insert(number);
     }
 
-    /// Adds a file; returns the fault of its place, if there is one.
+    /// Adds a file; returns a fault if the drive and part in its content differ from `at`.
     pub fn take(&mut self, at: Place, recording: &Recording) -> Option<Fault> {
         let begin = recording.begin().unwrap_or_default();
         let number = |name: &str| begin[name].as_u64().and_then(|number| number.try_into().ok());
@@ -200,7 +201,7 @@ impl Folder {
 }
 
 impl Recording {
-    /// Returns whether the file is as written, up to its end or to a break-off.
+    /// Returns whether no record differs from what was written; the file may break off.
     pub fn is_right(&self) -> bool {
         !matches!(self.verdict().end, End::Broken(_))
     }

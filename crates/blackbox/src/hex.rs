@@ -6,7 +6,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// Decodes lower-case digits; `None` if they are invalid.
+/// Decodes pairs of lower-case digits; `None` if a character is no such digit, or one is left over.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let nibble = |digit: u8| DIGITS.iter().position(|known| *known == digit).map(|at| at as u8);
     let pairs = text.as_bytes().chunks(2);

@@ -60,7 +60,7 @@ pub enum Record<'a> {
 pub struct Message<'a> {
     /// Number of the channel in this file.
     pub channel: u16,
-    /// Number of messages before it.
+    /// Number of messages before this one; a reader may use it to detect losses.
     pub sequence: u32,
     /// Time of recording, in nanoseconds of Unix time.
     pub at: u64,
@@ -73,7 +73,7 @@ pub struct Message<'a> {
 /// Description of a topic's messages, written before the first of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Channel<'a> {
-    /// Number of the channel in this file, and of its schema; not 0.
+    /// Number of the channel in this file, above 0; its schema has the same number.
     pub id: u16,
     /// Name of the topic.
     pub topic: &'a str,
@@ -83,7 +83,7 @@ pub struct Channel<'a> {
     pub schema: Option<Schema<'a>>,
 }
 
-/// Definition of a channel's messages.
+/// Definition of the content of a channel's messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Schema<'a> {
     /// Name of the schema.
@@ -94,7 +94,7 @@ pub struct Schema<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Appends the magic and the header record.
+/// Appends the magic and the header record, with the kind of file and the name of the writer.
 pub fn write_begin(profile: &str, library: &str, to: &mut Vec<u8>) {
     to.extend(MAGIC);
     write(HEADER, to, |to| {
@@ -141,7 +141,7 @@ pub fn write_end(to: &mut Vec<u8>) {
     to.extend(MAGIC);
 }
 
-/// The records of a file, in order; iteration ends after the first invalid one.
+/// Iterator over the records of a file, in order; it ends after the first invalid one.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     bytes: &'a [u8],

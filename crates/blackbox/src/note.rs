@@ -17,7 +17,7 @@ pub struct Note {
     pub drive: u32,
     /// Number of its newest file.
     pub part: u32,
-    /// `true` if the drive had ended.
+    /// `true` if the file was complete: its drive had ended, or continued in the next file.
     pub is_closed: bool,
     /// Number of the oldest drive not deleted by the settings.
     pub kept_from: u32,
@@ -25,7 +25,7 @@ pub struct Note {
     pub keep_mib: u64,
     /// Days after which a drive is deleted; 0 if never.
     pub keep_days: u64,
-    /// Public key of the signature.
+    /// Public key by which the note and the file are signed, 64 hexadecimal digits.
     pub key: String,
     pub(crate) sealed: Sealed,
 }

@@ -31,7 +31,8 @@ pub struct Recorder {
     shared: Arc<Shared>,
     /// Signal that the thread has ended.
     done: Receiver<()>,
-    /// Due time of the next snapshot; `None` after a drop, which makes it due at once.
+    /// Time at which the next snapshot is due; `None` if it is due with the next step, at the start
+    /// and after a drop.
     snapshot_at: Option<Instant>,
 }
 
@@ -40,9 +41,9 @@ pub struct Recorder {
 pub struct Health {
     /// Current fault, if there is one; the driving person is notified.
     pub trouble: Option<Trouble>,
-    /// Number of steps and facts lost because the disk was behind.
+    /// Number of steps and facts dropped, because the disk was behind or a fact was too long.
     pub dropped: u64,
-    /// Drive that is being recorded.
+    /// Number of the drive that is being recorded; `None` if there is none, or it has no file yet.
     pub drive: Option<u32>,
 }
 
@@ -88,7 +89,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Creates a recorder and its thread's end.
+    /// Creates a recorder and its thread's end, joined by a queue of at most `items_max` items.
     fn pair(items_max: usize) -> (Self, WorkersEnd) {
         let shared = Arc::new(Shared::default());
         let (sender, items) = sync_channel(items_max);
@@ -154,9 +155,9 @@ impl Drop for Recorder {
 
 /// Maximum length of a fact's text in bytes.
 pub const FACT_BYTES_MAX: usize = 4_096;
-/// 40 seconds of steps, 4 MB: longer than any stall of a working disk.
+/// Maximum of queued items: 40 seconds of steps, 4 MB, longer than any stall of a working disk.
 const ITEMS_MAX: usize = 4_096;
-/// Maximum distance of a replay's begin before the time of interest.
+/// Interval of snapshots: a replay begins at most this long before the time of interest.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(5);
 /// Maximum wait at the end: a process must not hang on its disk.
 const END_WAIT: Duration = Duration::from_secs(2);

@@ -25,7 +25,7 @@ impl Recording {
         Ok(Self::parse(bytes))
     }
 
-    /// Verifies the bytes of a file. O(bytes), unpacked at most a gigabyte.
+    /// Reads and verifies the bytes of a file. O(bytes); at most a gigabyte of records is unpacked.
     pub fn parse(bytes: Vec<u8>) -> Self {
         let Some(mut records) = Records::new(&bytes) else {
             let mut verdict = Verdict::default();

@@ -11,11 +11,11 @@ use crate::{Recording, Topic, utc};
 /// Result of a replay.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Replay {
-    /// Number of steps with the recorded output.
+    /// Number of steps whose output was the recorded one.
     pub same: u64,
     /// Number of times a guard was restored from a snapshot after missing steps.
     pub gaps: u64,
-    /// First step with a different output.
+    /// First step with a different output, at which the replay ends; `None` if there is none.
     pub difference: Option<Difference>,
 }
 
@@ -24,7 +24,7 @@ pub struct Replay {
 pub struct Difference {
     /// Tick of the step.
     pub tick: u64,
-    /// Time in nanoseconds of Unix time.
+    /// Time of the step in nanoseconds of Unix time.
     pub unix_nanos: u64,
     /// Name of the differing member in the record.
     pub member: String,
@@ -68,7 +68,8 @@ impl fmt::Display for Difference {
 /// State of a replay.
 #[derive(Default)]
 struct Running {
-    /// Guard, and the tick of its last step.
+    /// Guard, and the tick of its last step, `None` after a snapshot; no guard before the first
+    /// snapshot.
     guard: Option<(Guard, Option<u64>)>,
     replay: Replay,
 }
@@ -77,7 +78,8 @@ struct Running {
 type Found = (String, Value, Value);
 
 impl Running {
-    /// Restores the guard of a snapshot, which must equal the running one if no steps are missing.
+    /// Restores the guard of a snapshot. If no steps are missing, it must equal the running one;
+    /// else returns the difference.
     fn restore(&mut self, body: &Value) -> Option<Found> {
         let wrong = || Some(("guard".to_owned(), body["guard"].clone(), Value::Null));
         let Some(kept) = body::guard(body) else { return wrong() };
@@ -92,7 +94,8 @@ impl Running {
         None
     }
 
-    /// Steps the guard as recorded.
+    /// Steps the guard with the recorded input; returns the first member that differs. Does nothing
+    /// before the first snapshot.
     fn step(&mut self, recorded: &Value) -> Option<Found> {
         let (guard, last) = self.guard.as_mut()?;
         let Some((input, at)) = body::input(recorded) else {

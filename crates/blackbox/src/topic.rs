@@ -5,13 +5,13 @@ pub enum Topic {
     Drive,
     /// A transition of the guard to another mode or cause.
     Transition,
-    /// One step of the guard; those after a snapshot are consecutive.
+    /// One step of the guard around a stop, where each step is recorded.
     Step,
-    /// One step of the guard out of many.
+    /// One step of the guard away from stops, where only some steps are recorded.
     Sample,
-    /// The guard's state before the next step.
+    /// The complete state of the guard before the next step, from which a replay may begin.
     Snapshot,
-    /// A fact that the guard does not have.
+    /// A fact that other processes report and the guard does not have.
     Fact(Fact),
     /// A signature over the preceding records.
     Seal,
@@ -71,12 +71,12 @@ impl Topic {
         }
     }
 
-    /// Returns the topic of this name.
+    /// Returns the topic whose channel has this name, if there is one.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|topic| topic.name() == name)
     }
 
-    /// Returns the number of its channel and its schema.
+    /// Returns the number of the topic's channel, from 1, which its schema has too.
     pub(crate) fn channel(self) -> u16 {
         let place = Self::ALL.iter().position(|topic| *topic == self);
         1 + place.expect("all topics are listed") as u16

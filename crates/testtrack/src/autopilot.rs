@@ -13,7 +13,8 @@ pub struct Autopilot {
 }
 
 impl Autopilot {
-    /// Returns a driver that obeys `speed_max` in m/s as well as the line's speed.
+    /// Returns a driver that keeps to the lower of `speed_max` in m/s and the line's speed. A
+    /// negative limit, or NaN, counts as 0.
     pub fn new(speed_max: f64) -> Self {
         Self { speed_max: if speed_max.is_nan() { 0.0 } else { speed_max.max(0.0) } }
     }

@@ -46,9 +46,9 @@ struct Pose {
     sin: f32,
     /// Height above the ground, m.
     height: f32,
-    /// Row of the horizon.
+    /// Row of the horizon, which may lie outside the picture.
     horizon: f32,
-    /// Pixels per unit of slope.
+    /// Focal length in pixels: pixels per unit of slope.
     focal: f32,
     /// Column straight ahead.
     centre: f32,
@@ -190,8 +190,8 @@ impl Pose {
         (self.horizon + 0.5).max(0.0) as usize
     }
 
-    /// Returns the distance ahead of the point (`x`, `y`), if it is within `depths` and roughly in
-    /// the picture.
+    /// Returns the distance in metres of the point (`x`, `y`) ahead of the camera; `None` if it is
+    /// not within `depths`, or far to the side of the picture.
     fn sees(&self, x: f32, y: f32, depths: (f32, f32)) -> Option<f32> {
         let (dx, dy) = (x - self.x, y - self.y);
         let depth = dx * self.cos + dy * self.sin;
@@ -227,7 +227,8 @@ impl Strip<'_> {
         (&mut self.cb[start..start + half], &mut self.cr[start..start + half])
     }
 
-    /// Returns the rows and columns of the strip within a box, as (rows, columns); often empty.
+    /// Returns the rows and columns of the strip within a box of the picture, in pixels, as (rows,
+    /// columns). They are empty if the box lies outside the strip.
     fn within(&self, left: f32, right: f32, top: f32, bottom: f32) -> (Range<usize>, Range<usize>) {
         // Casts saturate: values outside the range, and NaN, become the nearest end.
         let first_row = (top.max(0.0) as usize).clamp(self.rows.start, self.rows.end);

@@ -87,7 +87,7 @@ const DRAG: f64 = 0.001_728;
 const GRIP: (f64, f64) = (8.0, 4.0);
 /// Resistance of grass: m/s², and per m/s of speed.
 const GRASS: (f64, f64) = (0.9, 0.16);
-/// Pitch per acceleration, rad per m/s².
+/// Pitch per deceleration, rad per m/s².
 const PITCH: f64 = 0.0026;
 /// Suspension: natural frequency (rad/s) and damping ratio.
 const SUSPENSION: (f64, f64) = (9.0, 0.55);
@@ -112,7 +112,8 @@ impl CarState {
         }
     }
 
-    /// Returns the car after `time` at constant speed and yaw rate.
+    /// Returns this car with the position and heading that it has after `time` at constant speed
+    /// and yaw rate.
     #[must_use]
     pub fn carried_on(&self, time: Duration) -> Self {
         let seconds = time.as_secs_f64();
@@ -125,8 +126,8 @@ impl CarState {
         }
     }
 
-    /// Returns the distance in metres from the arc that the car was on at `held`, with the wheels
-    /// at the same angle.
+    /// Returns the distance in metres of this car from the arc on which it was at `held`: the arc
+    /// that it drives if its wheels keep the angle that they had then.
     pub fn off_arc(&self, held: &Self) -> f64 {
         let (dx, dy) = (self.x - held.x, self.y - held.y);
         let (sin, cos) = trig::sin_cos(held.heading);

@@ -17,9 +17,9 @@ pub(crate) struct Cone {
     /// Middle of the base: metres east, north, up.
     position: [f64; 3],
     velocity: [f64; 3],
-    /// Direction of its fall, rad counter-clockwise from east.
+    /// Direction in which the cone tilts, rad counter-clockwise from east.
     fall: f64,
-    /// Tilt: 0 when it stands, π/2 when it lies.
+    /// Tilt in rad: 0 when the cone stands, π/2 when it lies.
     tilt: f64,
     spin: f64,
     state: State,
@@ -68,7 +68,8 @@ impl Cone {
         }
     }
 
-    /// Moves the cone by `seconds`; returns true when `car` knocks it over, which happens once.
+    /// Moves the cone by `seconds`. Returns true when `car` hits it while it stands, which happens
+    /// once until a [`reset`](Self::reset).
     pub(crate) fn step(&mut self, car: &CarState, seconds: f64) -> bool {
         let struck = match self.state {
             State::Standing | State::Lying => self.strike(car),

@@ -43,7 +43,7 @@ pub struct Waypoint {
     pub y: f64,
     /// Direction of the road, rad counter-clockwise from east.
     pub heading: f64,
-    /// Speed of a careful driver here, m/s.
+    /// Highest speed of a careful driver here, m/s.
     pub speed: f64,
 }
 
@@ -68,7 +68,7 @@ struct Sample {
     curvature: f64,
     /// Lateral offset of a good driver's line in metres, positive to the left of the centre line.
     line: f64,
-    /// Speed, m/s.
+    /// Highest speed of a careful driver, m/s.
     speed: f64,
 }
 
@@ -110,8 +110,9 @@ impl Course {
         self.point(distance, a.line + (b.line - a.line) * t)
     }
 
-    /// Returns the place on the course nearest to the point (`x`, `y`). Searches the complete
-    /// centre line, which takes a few microseconds.
+    /// Returns the place on the course of the point (`x`, `y`): the distance at which the centre
+    /// line is nearest to it, and its lateral offset there. Searches the complete centre line: a
+    /// few microseconds.
     pub fn nearest(&self, x: f64, y: f64) -> Place {
         let square = |s: &Sample| (s.x - x) * (s.x - x) + (s.y - y) * (s.y - y);
         let mut best = (0, f64::INFINITY);

@@ -28,8 +28,8 @@ pub struct Follower {
 struct Heard {
     measured_at: Instant,
     heard_at: Instant,
-    /// Minimum of transit time plus clock difference of a state, in nanoseconds; it increases with
-    /// time to allow for clock drift.
+    /// Estimated difference of the two clocks in nanoseconds: the minimum of arrival time minus
+    /// measurement time over all reports, which grows with time to allow for clock drift.
     delay: i64,
 }
 
@@ -39,7 +39,8 @@ impl Follower {
         Self::on(Arc::new(Course::generate(seed)))
     }
 
-    /// Handles a state of the car; without a position, the car stays where it was.
+    /// Handles a report of the car; one without a position is ignored. A report older than the last
+    /// one, or more than 20 m away, is taken as a restart: the cones stand again.
     pub fn handle(&mut self, state: &MachineState, now: Instant) {
         let Some(position) = state.position else { return };
         let [x, y, heading] = [position.x, position.y, position.heading].map(f64::from);
@@ -93,7 +94,7 @@ impl Follower {
         Self { course, car, cones, cones_hit: 0, heard: None }
     }
 
-    /// Moves the cones and the car's suspension for `passed`.
+    /// Moves the cones and the car's suspension for `passed`, at most [`World::STEP_MAX`].
     fn pass(&mut self, passed: Duration) {
         let steps = passed.min(World::STEP_MAX).as_nanos().div_ceil(World::SUB_STEP.as_nanos());
         let seconds = passed.min(World::STEP_MAX).as_secs_f64() / steps as f64;

@@ -25,7 +25,7 @@ impl SimulatedCar {
         Self::under(seed, Conditions::default())
     }
 
-    /// Returns such a car under other conditions.
+    /// Returns a car as [`new`](Self::new) does, which drives under `conditions`.
     pub fn under(seed: u64, conditions: Conditions) -> Self {
         let world = World::new(seed).under(conditions);
         let controls = Controls { brake: 1.0, ..Controls::default() };
@@ -38,7 +38,7 @@ impl SimulatedCar {
         self.world.car().odometer
     }
 
-    /// Returns the world as of the newest state.
+    /// Returns the world at the time of the newest state.
     pub fn world(&self) -> &World {
         &self.world
     }
@@ -98,7 +98,7 @@ fn place(x: f64, y: f64) -> Place {
 const DEGREE: f64 = 111_319.49;
 /// Distance in metres on a full charge.
 const RANGE: f64 = 200_000.0;
-/// 200 turns per second, as the actuators of a car accept them.
+/// Time between two turns of the machine: 200 a second, as the actuators of a car accept them.
 const PERIOD: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
@@ -178,8 +178,8 @@ mod tests {
         assert!(told.acceleration_across.is_some_and(|across| across < 0.0), "{told:?}");
     }
 
-    /// Returns the metres that a car rolls in `seconds` from the start, on a slope that rises ahead
-    /// of it.
+    /// Returns the metres that a car moves in `seconds` from rest at the start, by `controls`, on
+    /// ground that rises by 15 % ahead of it: unbraked it rolls backwards.
     fn rolled(controls: &Controls, seconds: u64) -> f64 {
         let level = SimulatedCar::new(1);
         let east = crate::trig::sin_cos(level.world.car().heading).1;

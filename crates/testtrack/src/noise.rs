@@ -64,7 +64,8 @@ impl Tile {
     }
 }
 
-/// Adds value noise of `period` waves along a side, times `weight`.
+/// Adds smoothly interpolated random values to every texel of `sums`: `period` of them along a
+/// side, between -`weight` and `weight`.
 fn add_octave(sums: &mut [f32], period: usize, weight: f32, seed: u64) {
     let cell = TILE / period;
     let lattice: Vec<f32> =

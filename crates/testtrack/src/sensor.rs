@@ -15,9 +15,9 @@ pub struct Windscreen {
 }
 
 impl Windscreen {
-    /// Pixels per row of its pictures.
+    /// Pixels per row of the camera's pictures.
     pub const WIDTH: usize = 1280;
-    /// Rows of its pictures.
+    /// Rows of the camera's pictures.
     pub const HEIGHT: usize = 720;
     /// Position and view of the camera, and dimensions of the car, by which a console draws
     /// distances on the road. `console/src/road.ts` reads them by name.

@@ -30,11 +30,15 @@ pub struct World {
 #[derive(Clone, Debug)]
 pub struct Viewpoint {
     pub(crate) course: Arc<Course>,
-    /// Middle of the rear axle: metres east and north.
+    /// Middle of the rear axle, metres east of the origin.
     pub(crate) x: f64,
+    /// Middle of the rear axle, metres north of the origin.
     pub(crate) y: f64,
+    /// Direction of the bonnet, rad counter-clockwise from east.
     pub(crate) heading: f64,
+    /// Pitch of the body in rad, positive with the bonnet down.
     pub(crate) pitch: f64,
+    /// Height of the camera above its normal height, m.
     pub(crate) heave: f64,
     pub(crate) cones: Vec<Pose>,
 }
@@ -102,7 +106,8 @@ impl World {
         self.cones_hit
     }
 
-    /// Puts the car back to the start and every cone back to its place.
+    /// Puts the car back to the start and every cone back to its place, and sets the count of cones
+    /// to 0. The conditions stay.
     pub fn reset(&mut self) {
         self.car = start(&self.course);
         self.cones.iter_mut().for_each(Cone::reset);

@@ -3,7 +3,7 @@
 pub enum Break {
     /// The file ends before the record does.
     Short,
-    /// The record is not one that this crate writes.
+    /// The record is malformed, or not one that this crate writes.
     Foreign,
 }
 

@@ -10,7 +10,8 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Adds a step and drops old ones outside `span`, up to a snapshot.
+    /// Adds a step, unless the ring is empty and the step has no snapshot. Drops the oldest steps,
+    /// up to the next snapshot, while that one is at least `span` old or there are too many steps.
     pub(super) fn push(&mut self, taken: Taken, span: Duration) {
         if self.steps.is_empty() && taken.before.is_none() {
             return;
@@ -35,12 +36,13 @@ impl Ring {
         self.steps.clear();
     }
 
-    /// Returns the index of the second snapshot.
+    /// Returns the index of the second step with a snapshot.
     fn next_snapshot(&self) -> Option<usize> {
         let mut steps = self.steps.iter().enumerate().skip(1);
         steps.find(|(_, taken)| taken.before.is_some()).map(|(place, _)| place)
     }
 }
 
-/// Twice the steps of two minutes and a snapshot's interval, for steps that come early.
+/// Maximum steps while there is a second snapshot: twice those of two minutes and a snapshot's
+/// interval, for steps that come early.
 const STEPS_MAX: usize = 25_000;

@@ -14,7 +14,7 @@ pub enum Trouble {
     DiskFull,
     /// The disk refuses writes.
     DiskRefuses,
-    /// The disk is too slow, so steps are dropped.
+    /// The disk is too slow: the last step or fact was dropped.
     DiskBehind,
     /// The writer thread has ended.
     Ended,
@@ -40,7 +40,7 @@ pub(super) struct Taken {
 pub(super) struct Shared {
     pub(super) dropped: AtomicU64,
     pub(super) is_behind: AtomicU8,
-    /// 0, or the number of the disk's fault.
+    /// Result of the last write or check of the disk: one of the constants `DISK_*`.
     pub(super) disk: AtomicU8,
     /// Number of the drive; 0 if there is none.
     pub(super) drive: AtomicU32,

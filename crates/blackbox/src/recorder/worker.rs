@@ -25,10 +25,10 @@ use crate::{Config, Error, Note, Recording, Signer, Topic, drives, note, utc};
 pub(super) trait Disk: Send + 'static {
     type File: Sink + Send;
 
-    /// Checks the disk; fails if no drive could be begun or no stop recorded.
+    /// Checks the disk; fails if it is not writable or lacks the room for a drive with one stop.
     fn look(&mut self) -> io::Result<()>;
 
-    /// Begins the next drive, numbered after `after`; returns its number.
+    /// Begins the next drive, with a number above `after`; returns its number.
     fn begin(&mut self, after: u32) -> io::Result<u32>;
 
     /// Creates a file of the drive begun last.
@@ -60,11 +60,11 @@ pub(super) trait Disk: Send + 'static {
         None
     }
 
-    /// Deletes the drives below a number.
+    /// Deletes the drives with numbers below `number`.
     fn delete_below(&mut self, _number: u32) {}
 }
 
-/// Newest signature of a file.
+/// Newest signature of the newest file that has one.
 #[derive(Clone, Debug)]
 pub(super) struct Previous {
     drive: u32,
@@ -106,9 +106,9 @@ pub(super) struct Worker<D: Disk> {
     drive: Option<Drive<D::File>>,
     /// Time of the next check of the disk, while there is no drive.
     look_at: Instant,
-    /// `true` if the last check failed.
+    /// `true` if the last check of the disk failed.
     is_unfit: bool,
-    /// Time of the last item.
+    /// Time of the last item that the recorder has passed.
     now: Instant,
 }
 
@@ -122,10 +122,11 @@ struct Drive<F> {
     part: u32,
     /// `None` while the disk refuses a file.
     film: Option<Film<F>>,
-    /// Time of the next attempt.
+    /// Time of the next attempt to open a file, if there is none.
     retry_at: Instant,
-    /// Time until which the drive and its full recording continue.
+    /// Time until which the drive continues at least, as does its full recording after a stop.
     full_until: Instant,
+    /// `true` while every step is written, not only samples.
     is_full: bool,
     sampled_at: Instant,
     synced_at: Instant,
@@ -175,7 +176,8 @@ impl<D: Disk> Worker<D> {
         self.end("the process ended");
     }
 
-    /// Determines the records before this process. The note overrides the files where it is newer.
+    /// Determines the newest signature before this process, and the oldest drive that is kept. The
+    /// note overrides the files where it is newer.
     fn look_back(&mut self) {
         let own = self.signer.public();
         let oldest = self.disk.oldest().unwrap_or(1);
@@ -268,7 +270,8 @@ impl<D: Disk> Worker<D> {
         self.is_unfit = seen.is_err();
     }
 
-    /// Writes a step: in full, or as a sample.
+    /// Writes a step in full, or as a sample if one is due; in the latter case also keeps it for a
+    /// stop that may follow.
     fn put_step(&mut self, taken: Taken) {
         if taken.before.is_some() {
             self.turn();
@@ -373,7 +376,8 @@ impl<D: Disk> Worker<D> {
         }
     }
 
-    /// Deletes a file that the disk refused at once: otherwise each attempt would leave one.
+    /// Deletes the file just created if the disk refused its first records: otherwise each attempt
+    /// would leave a file.
     fn discard_refused(&mut self) {
         let Some(drive) = self.drive.as_mut().filter(|drive| drive.film.is_none()) else { return };
         self.disk.discard(drive.part);
@@ -441,8 +445,8 @@ impl<D: Disk> Worker<D> {
         self.put(Topic::Drive, &body);
     }
 
-    /// Deletes old drives under the settings after signing that, so that rotation differs from
-    /// tampering.
+    /// Deletes the drives that the settings no longer keep, at most once a minute. Before, that is
+    /// recorded and signed, so that it differs from tampering.
     fn prune(&mut self) {
         if self.now < self.prune_at {
             return;
@@ -463,8 +467,8 @@ impl<D: Disk> Worker<D> {
         self.disk.delete_below(kept_from);
     }
 
-    /// Writes the note about the newest file, if it is due; after a failure the next signature
-    /// retries.
+    /// Writes the note about the newest file, if it is due; after a failure it is tried again with
+    /// the next signature.
     fn put_note(&mut self) {
         let Some(previous) = self.previous.as_ref().filter(|_| self.is_note_due) else { return };
         let Previous { drive, part, sealed, is_closed, .. } = *previous;
@@ -642,12 +646,13 @@ fn files(drive: &drives::Drive) -> impl Iterator<Item = (u32, u32, &PathBuf)> {
     numbered.filter_map(|file| Some((drive.number, drives::part_of(file)?, file)))
 }
 
-/// Returns the rate in bytes per hour.
+/// Returns the mean rate in bytes per hour of `bytes` in `time`, which counts as at least 1 s.
 fn rate(bytes: u64, time: Duration) -> f64 {
     bytes as f64 / time.as_secs_f64().max(1.0) * 3_600.0
 }
 
-/// Returns whether steps before and after this transition are recorded in full.
+/// Returns whether the transition leads to a stop: the steps before and after it are then recorded
+/// in full.
 fn is_stop(transition: &Transition) -> bool {
     matches!(transition.to, Mode::Manoeuvre | Mode::Held)
 }
@@ -665,7 +670,7 @@ fn source(error: Error) -> io::Error {
     }
 }
 
-/// Size in bytes of a drive with one stop.
+/// Free bytes that a check of the disk demands: the size of a drive with one stop.
 const ROOM_LEAST: u64 = 16 << 20;
 /// Interval of attempts on a full disk: more frequent ones gain nothing.
 const RETRY_EVERY: Duration = Duration::from_secs(5);

@@ -7,7 +7,7 @@ use crate::film::Sealed;
 /// Verified content of a file, up to the first byte that differs from what was written.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// Concatenated messages.
+    /// Bytes to which the records' ranges refer.
     pub(super) data: Vec<u8>,
     pub(super) records: Vec<Record>,
     pub(super) seals: Vec<Sealed>,
@@ -20,7 +20,7 @@ impl Recording {
         &self.records
     }
 
-    /// Returns the content of a record.
+    /// Returns the content of a record; null if it is no JSON.
     pub fn body(&self, record: &Record) -> Value {
         serde_json::from_slice(&self.data[record.data.clone()]).unwrap_or_default()
     }
@@ -30,17 +30,18 @@ impl Recording {
         &self.verdict
     }
 
-    /// Returns the records covered by the newest signature.
+    /// Returns the content of the newest signature; `None` if the file has none.
     pub(crate) fn sealed(&self) -> Option<Sealed> {
         self.seals.last().copied()
     }
 
-    /// Returns the records covered by each signature, the oldest first.
+    /// Returns the content of each signature, the oldest first.
     pub(crate) fn seals(&self) -> &[Sealed] {
         &self.seals
     }
 
-    /// Returns the first record, if it is the one that names the drive.
+    /// Returns the content of the first record, if its topic is [`Topic::Drive`], which names the
+    /// drive.
     pub(crate) fn begin(&self) -> Option<Value> {
         let first = self.records.first().filter(|record| record.topic == Topic::Drive)?;
         Some(self.body(first))

@@ -83,7 +83,7 @@ impl Reading<'_> {
         None
     }
 
-    /// Takes a channel: all must be present, in order.
+    /// Checks a channel: each must be the next of [`Topic::ALL`], before the first chunk.
     fn name(&mut self, id: u16, topic: &str) -> Result<(), What> {
         let expected = Topic::ALL.get(self.channels).filter(|_| self.preamble.is_none());
         let is_it = expected.is_some_and(|known| known.channel() == id && known.name() == topic);

@@ -7,9 +7,9 @@ use crate::{Topic, utc};
 /// One verified record: signed, or in the first format part of the chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// Subject.
+    /// Topic of the record.
     pub topic: Topic,
-    /// Time in nanoseconds of Unix time.
+    /// Time of the record in nanoseconds of Unix time.
     pub unix_nanos: u64,
     pub(super) data: Range<usize>,
 }
@@ -19,16 +19,17 @@ pub struct Record {
 pub struct Verdict {
     /// Format of the file.
     pub format: Format,
-    /// Number of records in an unbroken sequence.
+    /// Number of records before the first fault or the end, signatures included; in the second
+    /// format only those up to the last signature.
     pub records: u32,
-    /// Number of them covered by a signature.
+    /// Number of records covered by the newest signature.
     pub sealed: u32,
     /// Number of records after the last signature. They are not listed, since anybody could have
     /// written them.
     pub unsigned: u32,
     /// Public key of the signatures, as written in the file: compare it with the machine's.
     pub key: Option<String>,
-    /// End of the file.
+    /// Kind of end of the file: complete, open or broken.
     pub end: End,
 }
 
@@ -63,7 +64,7 @@ pub struct Fault {
     pub record: u32,
     /// Offset of the record in the file.
     pub offset: usize,
-    /// Subject and time in the record, if readable.
+    /// Topic of the record and its time in nanoseconds of Unix time, if readable.
     pub says: Option<(Topic, u64)>,
     /// Kind of fault.
     pub what: What,
@@ -82,13 +83,13 @@ pub enum What {
     /// The record belongs to no channel of a black box.
     #[error("not from a channel of a black box")]
     Channel,
-    /// Records before it are missing, or the order differs.
+    /// Records before this one are missing, or the order differs.
     #[error("records before it are missing or in another order")]
     Order,
-    /// Its hash does not match its content and the record before.
+    /// The record's hash does not match its content and the record before.
     #[error("its hash does not match its content and the preceding record")]
     Hash,
-    /// It is no JSON.
+    /// The signature's record is no JSON.
     #[error("no JSON")]
     Json,
     /// Bytes since the signature before it differ from those that were signed.
@@ -118,16 +119,16 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Returns whether the bytes after the data are those of a file's end; `None` if they are
-/// truncated.
+/// Returns whether `rest`, which begins with the record of the data's end, is the regular end of a
+/// file; `None` if it is a truncated one.
 pub(super) fn is_end(rest: &[u8]) -> Option<bool> {
     let mut end = Vec::new();
     mcap::write_end(&mut end);
     if rest.len() < end.len() && end.starts_with(rest) { None } else { Some(rest == end) }
 }
 
-/// Returns whether a file that breaks off within a record has a regular end: then the file is
-/// complete and a length is wrong.
+/// Returns whether a file ends with the MCAP magic. If a record seems to go beyond the end of such
+/// a file, the file is complete and the record's length is wrong.
 pub(super) fn has_end(bytes: &[u8]) -> bool {
     bytes.len() > mcap::MAGIC.len() && bytes.ends_with(&mcap::MAGIC)
 }

@@ -14,9 +14,10 @@ pub(super) struct Bonnet {
     width: usize,
     /// First row with any part of the bonnet.
     top: usize,
-    /// Opacity, luma, cb and cr.
+    /// Opacity, luma, cb and cr of each pixel from row `top` on, row by row.
     texels: Vec<[u8; 4]>,
-    /// Columns of each row with any part of the bonnet, and those with the bonnet only.
+    /// For each row from `top` on: the columns that show any of the bonnet, and those that show
+    /// nothing else.
     spans: Vec<(Range<usize>, Range<usize>)>,
 }
 
@@ -45,7 +46,7 @@ impl Bonnet {
         Self { width, top, texels, spans }
     }
 
-    /// Returns the columns of `row` that the bonnet hides.
+    /// Returns the columns of `row` in which the bonnet hides everything behind it.
     pub(super) fn hides(&self, row: usize) -> Range<usize> {
         match row.checked_sub(self.top).and_then(|row| self.spans.get(row)) {
             Some((_, hidden)) => hidden.clone(),
@@ -80,7 +81,7 @@ fn blend(under: u8, over: u8, opacity: u8) -> u8 {
     ((over * opacity + under * (255 - opacity) + 127) / 255) as u8
 }
 
-/// Returns the row where the bonnet begins at `u` picture widths from the left.
+/// Returns the row, as a fraction, where the bonnet begins at `u` picture widths from the left.
 fn edge(u: f32, height: f32) -> f32 {
     let aside = (u - 0.5).abs() * 2.0;
     let square = aside * aside;

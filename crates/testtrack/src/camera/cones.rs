@@ -14,10 +14,13 @@ const BAND_DARK: Colour = Colour::rgb(140.0, 144.0, 154.0);
 const PLATE: Colour = Colour::rgb(196.0, 66.0, 20.0);
 const PLATE_SIDE: Colour = Colour::rgb(92.0, 32.0, 14.0);
 
-/// Half a side of the plate, its thickness, and the body's radii at the plate and the tip, m.
+/// Half a side of the plate, m.
 const PLATE_HALF: f32 = 0.21;
+/// Thickness of the plate, m.
 const PLATE_THICK: f32 = 0.035;
+/// Radius of the body at the plate, m.
 const RADIUS_BASE: f32 = 0.155;
+/// Radius of the body at the tip, m.
 const RADIUS_TIP: f32 = 0.028;
 /// Start and end of the white bands, as shares of the body.
 const BANDS: [(f32, f32); 2] = [(0.34, 0.54), (0.68, 0.82)];
@@ -56,7 +59,7 @@ fn plate_corners(pose: &Pose, cone: &cone::Pose, height: f32) -> [Projected; 4] 
     })
 }
 
-/// Fills a convex quadrilateral with soft edges.
+/// Fills the convex quadrilateral of `corners`, in either direction of turn, with soft edges.
 fn fill(strip: &mut Strip<'_>, corners: &[Projected; 4], colour: Colour) {
     let area: f32 = (0..4).map(|i| cross(corners[i], corners[(i + 1) % 4])).sum();
     let turn = if area < 0.0 { -1.0 } else { 1.0 };
@@ -91,9 +94,10 @@ struct Body {
     length: f32,
     radius_foot: f32,
     radius_tip: f32,
-    /// Sag of a band's near side below its middle, in bodies per radius.
+    /// Distance by which the near side of a band lies below its ends in the picture, as a share of
+    /// the body's length.
     sag: f32,
-    /// Light from the side: position across the body where it is brightest.
+    /// Share of the cone's own colour that remains after the air in front of it, 0 to 1.
     clear: f32,
 }
 

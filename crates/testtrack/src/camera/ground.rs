@@ -24,7 +24,7 @@ const HALF: f32 = ROAD_HALF_WIDTH as f32;
 const KERB: f32 = KERB_WIDTH as f32;
 /// Width of the bare earth next to the road, m.
 const DIRT: f32 = 0.8;
-/// Edge lines: position of the middle and half the width, m.
+/// Edge lines: distance of the middle from the road's centre line, and half the width, m.
 const EDGE_LINE: (f32, f32) = (HALF - 0.3, 0.08);
 /// Half the width of the dashed line in the middle, m.
 const DASH: f32 = 0.07;
@@ -42,12 +42,15 @@ const PAINT: Colour = Colour::rgb(224.0, 224.0, 216.0);
 const KERB_RED: Colour = Colour::rgb(186.0, 42.0, 36.0);
 const KERB_WHITE: Colour = Colour::rgb(222.0, 220.0, 214.0);
 
-/// Luma amplitude of the textures: fine and coarse on grass, fine and coarse on asphalt, worn
-/// lanes.
+/// Luma amplitude of the fine texture on grass.
 const GRASS_FINE: f32 = 9.0;
+/// Luma amplitude of the coarse texture on grass.
 const GRASS_COARSE: f32 = 8.0;
+/// Luma amplitude of the fine texture on asphalt.
 const ASPHALT_FINE: f32 = 4.0;
+/// Luma amplitude of the coarse texture on asphalt.
 const ASPHALT_COARSE: f32 = 2.5;
+/// Luma by which the tracks of tyres are darker than the asphalt.
 const WEAR: f32 = 5.0;
 
 /// Draws every row of `strip` below the horizon.
@@ -80,12 +83,15 @@ pub(super) fn draw(
 struct Ground {
     /// Distance ahead, m.
     depth: f32,
-    /// Metres across per pixel, and metres ahead per row.
+    /// Width of a pixel on the ground, m.
     across: f32,
+    /// Depth of a row on the ground, m.
     ahead: f32,
-    /// Ground point under the row's left end, and the step to the next pixel.
+    /// Ground point under the row's left end, m.
     start: (f32, f32),
+    /// Step on the ground to the next pixel, m.
     step: (f32, f32),
+    /// Unit vector in the direction of the camera's view.
     forward: (f32, f32),
 }
 
@@ -147,7 +153,7 @@ impl Brush {
     }
 }
 
-/// Values at a segment's end.
+/// Road coordinates and texture at an end of a segment of [`SEGMENT`] pixels.
 #[derive(Clone, Copy)]
 struct Point {
     road: RoadPoint,
@@ -164,7 +170,7 @@ impl Default for Point {
     }
 }
 
-/// One row's texture and road coordinates.
+/// Texture and road coordinates of the row being drawn.
 struct Line {
     fine: Vec<f32>,
     points: Vec<Point>,
@@ -227,7 +233,7 @@ impl Line {
     }
 }
 
-/// Content of a segment.
+/// Materials that a segment shows.
 enum Cover {
     Grass,
     Asphalt,
@@ -322,7 +328,7 @@ fn wear(point: &Point) -> f32 {
     unit(1.0 - (from_lane - 0.75).abs() * 1.6)
 }
 
-/// Draws a segment with any of: road edge, kerb, earth, lines, start line.
+/// Draws a segment that may show several of: road edge, kerb, earth, lines, start line.
 fn mixed(ends: (&Point, &Point), brush: &Brush, course: &Course, pixels: &mut Pixels) {
     let (a, b) = ends;
     let mut under = Pixels { fine: pixels.fine, ..Pixels::textured(&[0.0; 5]) };
@@ -373,7 +379,8 @@ fn mixed(ends: (&Point, &Point), brush: &Brush, course: &Course, pixels: &mut Pi
     }
 }
 
-/// Draws the chequered line across the road at distance 0.
+/// Draws the chequered start line over a segment. `across` and `along` hold the road's coordinate
+/// at the segment's begin, its change to the end, and the pixel's footprint, all in metres.
 fn start_line(across: (f32, f32, f32), along: (f32, f32, f32), brush: &Brush, pixels: &mut Pixels) {
     let columns = Wave::new(2.0 * START.1, 0.5, across.2);
     let rows = Wave::new(2.0 * START.1, 0.5, along.2);
@@ -481,7 +488,7 @@ fn plain(brush: &Brush, row: usize, strip: &mut Strip<'_>) {
     }
 }
 
-/// Writes the means of pairs.
+/// Writes the rounded mean of each pair of `values`.
 fn halve(values: &[f32; SEGMENT], out: &mut [u8]) {
     for (out, pair) in out.iter_mut().zip(values.chunks_exact(2)) {
         *out = to_u8(0.5 * (pair[0] + pair[1]));

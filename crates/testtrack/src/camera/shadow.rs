@@ -5,14 +5,15 @@ use crate::cone;
 use crate::trig;
 use crate::world::Viewpoint;
 
-/// An ellipse on the ground.
+/// A shadow in the form of an ellipse on the ground, with its middle at (`x`, `y`).
 struct Ellipse {
     x: f32,
     y: f32,
     /// Unit vector along the longer half-axis.
     along: (f32, f32),
-    /// Half-axes, m.
+    /// Half-axis in the direction of `along`, m.
     long: f32,
+    /// Half-axis across `along`, m.
     wide: f32,
     /// Share of light removed in the middle.
     strength: f32,

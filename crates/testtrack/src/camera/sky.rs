@@ -22,7 +22,7 @@ const WOOD: Colour = Colour::rgb(58.0, 84.0, 58.0);
 
 /// The painted panorama and the silhouettes in front of it.
 pub(super) struct Sky {
-    /// Rows of the panorama, upwards from the horizon.
+    /// Number of rows of the panorama, which go upwards from the horizon.
     rows: usize,
     luma: Vec<u8>,
     cb: Vec<u8>,
@@ -126,7 +126,8 @@ struct Look {
 }
 
 impl Look {
-    /// Draws ridges and wood over a row `above` pixels over the horizon; every `stride`th column.
+    /// Draws ridges and wood over `out`, a row of one plane `above` pixels over the horizon, for
+    /// every `stride`th column of the picture. `plane` selects the colour's component.
     #[inline(always)]
     fn cover(&self, above: f32, stride: usize, plane: &dyn Fn(Colour) -> f32, out: &mut [u8]) {
         for (layer, ridge) in RIDGES.iter().enumerate() {

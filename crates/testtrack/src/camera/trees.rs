@@ -92,7 +92,8 @@ struct Line<'a> {
 }
 
 impl Scaled<'_> {
-    /// Returns the part of the sprite in a row of the picture, if any.
+    /// Returns the part of the sprite that the row of the picture shows within `columns`; `None` if
+    /// there is none.
     fn row(&self, row: f32, columns: &Range<usize>) -> Option<Line<'_>> {
         let line = ((row - self.top) * self.step).max(0.0) as usize;
         let span = self.sprite.spans.get(line)?;
@@ -218,7 +219,8 @@ impl Sprite {
         Self { width, height, texels, spans }
     }
 
-    /// Returns the mean opacity, and mean luma weighted by opacity, of four texels.
+    /// Returns the mean opacity, and the mean luma weighted by opacity, of the four texels from
+    /// (`column`, `row`) on.
     fn average(&self, column: usize, row: usize) -> [u8; 2] {
         let four = [(0, 0), (1, 0), (0, 1), (1, 1)]
             .map(|(dx, dy)| self.texels[(row + dy) * self.width + column + dx].map(u32::from));

@@ -7,7 +7,8 @@ use super::{Course, ROAD_HALF_WIDTH, Sample, Tree};
 use crate::noise;
 use crate::trig::sin_cos;
 
-/// Unit of all lengths in metres, so that dashes and kerb stones fit together at the start line.
+/// The length of a lap is a multiple of this, m, so that dashes and kerb stones fit together at the
+/// start line.
 const PATTERN: f64 = 8.0;
 /// Centre line samples per metre.
 const SAMPLES_PER_METRE: f64 = 2.0;
@@ -60,8 +61,8 @@ fn centre_line(seed: u64, bend: f64) -> Option<(Vec<Sample>, f64)> {
     (gentle && keeps_clear(&samples, length)).then_some((samples, length))
 }
 
-/// Returns the closed polyline `fine`, resampled in equal steps and scaled to a multiple of the
-/// pattern.
+/// Returns the closed polyline `fine`, resampled in equal steps and scaled so that its length is a
+/// multiple of [`PATTERN`], and that length in metres.
 fn resample(fine: &[(f64, f64)]) -> (Vec<(f64, f64)>, f64) {
     let step = |i: usize| {
         let (a, b) = (fine[i], fine[(i + 1) % fine.len()]);
@@ -155,7 +156,8 @@ impl<'a> Layout<'a> {
         self.line.push((self.length, LANE));
     }
 
-    /// Places six cones on the centre line, to be passed left and right in turn.
+    /// Places six cones on the centre line, to be passed left and right in turn. `from` and the
+    /// returned end are distances in metres.
     fn slalom(&mut self, from: f64) -> f64 {
         let mut side = if noise::hash(self.seed, from as u64) & 1 == 0 { 1.0 } else { -1.0 };
         self.line.push((from, LANE));
@@ -168,7 +170,8 @@ impl<'a> Layout<'a> {
         from + 16.0 * 2.0 + 19.0 * 5.0
     }
 
-    /// Places four gates, left and right of the centre in turn.
+    /// Places four gates, left and right of the centre in turn. `from` and the returned end are
+    /// distances in metres.
     fn gates(&mut self, from: f64) -> f64 {
         let mut side = if noise::hash(self.seed, from as u64) & 1 == 0 { 1.3 } else { -1.3 };
         self.line.push((from, LANE));
@@ -183,8 +186,8 @@ impl<'a> Layout<'a> {
         from + 18.0 * 2.0 + 24.0 * 3.0
     }
 
-    /// Places a row of cones along the inside of the bend, and one in the middle that separates the
-    /// lanes.
+    /// Places a row of twelve cones along the inside of the road, and a row of six in the middle
+    /// that separates the lanes. `from` and the returned end are distances in metres.
     fn bend_markers(&mut self, from: f64) -> f64 {
         self.line.push((from, LANE));
         for marker in 0..12 {
@@ -241,7 +244,7 @@ fn place(samples: &[Sample], length: f64, distance: f64, lateral: f64) -> (f64, 
     )
 }
 
-/// Places trees in loose groups, none near the road.
+/// Returns up to 170 trees in loose groups, none within 14 m of the centre line.
 fn trees(seed: u64, map: &GroundMap) -> Vec<Tree> {
     let mut trees = Vec::new();
     for i in 0..900_u64 {

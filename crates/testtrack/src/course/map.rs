@@ -22,7 +22,8 @@ pub(crate) struct GroundMap {
     cells: Vec<Cell>,
     /// Metres per unit of [`Cell::turn`].
     scale: f32,
-    /// Share of kerb along the road, 0 to 1.
+    /// Width of the kerb along the road, as a share of [`KERB_WIDTH`](super::KERB_WIDTH), 0 to 1; a
+    /// lap has 4096 entries.
     kerbs: Vec<f32>,
 }
 
@@ -104,7 +105,8 @@ impl GroundMap {
         self.scale
     }
 
-    /// Returns the share of kerb at `turn`, 0 to 1.
+    /// Returns the width of the kerb at `turn`, as a share of [`KERB_WIDTH`](super::KERB_WIDTH), 0
+    /// to 1.
     #[inline(always)]
     pub(crate) fn kerb(&self, turn: u32) -> f32 {
         self.kerbs[(turn >> KERB_SHIFT) as usize]
@@ -167,7 +169,7 @@ impl fmt::Debug for GroundMap {
 
 const KERB_SHIFT: u32 = 20;
 
-/// Places kerbs in the bends of the road, tapered over a few metres.
+/// Returns [`GroundMap::kerbs`]: kerbs in the bends of the road, tapered over a few metres.
 fn kerbs(samples: &[Sample]) -> Vec<f32> {
     let bins = 1 << (32 - KERB_SHIFT);
     (0..bins)
