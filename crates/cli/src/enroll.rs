@@ -163,7 +163,7 @@ async fn enroll(
                 }
                 // Without a pending invitation, the key is refused like any unknown key.
                 Control::Refused { reason_code: Refusal::NotAllowed, .. } => bail!(
-                    "this code lets nobody in: it holds once, for ten minutes and three attempts; ask for another"
+                    "this code is not valid: each works once, within ten minutes and three attempts; ask for another"
                 ),
                 Control::Refused { text, .. } => bail!("the switchboard refuses: {text}"),
                 _ => {}

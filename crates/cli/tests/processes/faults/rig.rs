@@ -291,8 +291,7 @@ impl<V> Rig<V> {
     /// Returns how many frames of strangers one end of the guard received, from its log, which
     /// reports it every ten seconds.
     pub(crate) fn foreign(&self, end: &str) -> Option<u64> {
-        let count =
-            self.logged(&format!("frames of the {end}'s end were not taken"), "foreign: ")?;
+        let count = self.logged(&format!("frames from the {end} were rejected"), "foreign: ")?;
         count.trim_end_matches(',').parse().ok()
     }
 
