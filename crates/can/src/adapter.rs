@@ -18,7 +18,8 @@ pub struct Adapter {
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
     by_id: BTreeMap<Id, usize>,
-    /// Frames sent of each message: multiplexed ones are several entries of the map.
+    /// Number of frames sent of each message, by its identifier: several entries of a map may send
+    /// parts of one multiplexed message, which share its counter.
     sent: BTreeMap<Id, u64>,
     controls: Option<Controls>,
     is_stopping: bool,
@@ -27,23 +28,23 @@ pub struct Adapter {
     counts: Counts,
 }
 
-/// Frames of a bus, by their fate.
+/// Counts of a bus's frames since the start, by their fate.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Frames for the bus.
+    /// Frames given to be sent on the bus.
     pub sent: u64,
-    /// Frames whose signals were taken.
+    /// Frames received whose signals were taken.
     pub taken: u64,
-    /// Frames that the map does not name.
+    /// Frames received whose message the map does not name.
     pub other: u64,
-    /// Frames with fewer bytes than their message.
+    /// Frames received with fewer bytes than their message, which are left out.
     pub short: u64,
-    /// Frames with a wrong checksum, which are left out.
+    /// Frames received with a wrong checksum, which are left out.
     pub wrong_checksum: u64,
-    /// Frames with the counter of the one before, which are left out.
+    /// Frames received with the counter of the one before, which are left out.
     pub repeated: u64,
-    /// Frames before which others are missing, by the counter.
+    /// Frames received before which others are missing, by the counter; they are also in `taken`.
     pub skipped: u64,
 }
 
@@ -67,7 +68,7 @@ impl Adapter {
         }
     }
 
-    /// Takes a frame from the bus.
+    /// Takes the signals of a frame from the bus, or leaves it out, and counts it.
     pub fn handle_frame(&mut self, frame: &Frame, now: Instant) {
         let Some(index) = self.by_id.get(&frame.id()) else {
             self.counts.other += 1;
@@ -86,8 +87,8 @@ impl Adapter {
         *count += 1;
     }
 
-    /// Takes controls; `is_alone` says that they are not the guard's. The first ones start the
-    /// sending.
+    /// Takes controls, which the next frames follow. `is_alone`: true if they are not the guard's,
+    /// but those with which the machine brakes by itself. The first ones start the sending.
     pub fn handle_controls(&mut self, controls: &Controls, is_alone: bool, now: Instant) {
         self.controls = Some(controls.sane());
         self.is_stopping = is_alone || !self.faults(now).is_empty();
@@ -96,13 +97,13 @@ impl Adapter {
         }
     }
 
-    /// Begins the end: only the last frames are sent from now on.
+    /// Begins the end: from now on, only one last frame of each message that has one is sent.
     pub fn handle_end(&mut self) {
         self.controls = None;
         self.last_frames = 0;
     }
 
-    /// Returns the next frame that is due.
+    /// Returns the next frame that is due at `now`; `None` if there is none.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Frame> {
         let frame = match self.controls {
             Some(controls) => self.due_frame(&controls, now),
@@ -119,7 +120,8 @@ impl Adapter {
         due.chain(self.incoming.iter().filter_map(Incoming::lost_at)).min()
     }
 
-    /// Returns the state of the machine, as far as the bus told it in time.
+    /// Returns the state of the machine by the messages that came in time; speed and steering angle
+    /// are NaN, and other numbers `None`, while they are not known.
     pub fn state(&self, now: Instant) -> MachineState {
         let mut state = MachineState {
             measured_at: now,
@@ -180,7 +182,7 @@ impl Adapter {
         self.counts
     }
 
-    /// Returns whether the guard is silent or the machine has a fault.
+    /// Returns whether the last controls were not the guard's, or the machine had a fault then.
     pub fn is_stopping(&self) -> bool {
         self.is_stopping
     }
@@ -236,7 +238,8 @@ impl Adapter {
         lost.chain(told).chain(gears.map(|_| Fault::Gear)).collect()
     }
 
-    /// Returns the gear that the machine reports, or while it reports neither, the requested one.
+    /// Returns the gear that the machine reports, or the requested one while it reports none or
+    /// neither; `None` before the first controls.
     fn gear(&self, now: Instant) -> Option<Gear> {
         let told = self
             .uses()

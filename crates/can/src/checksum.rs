@@ -11,14 +11,14 @@ pub(crate) enum Checksum {
     J1850,
     /// AUTOSAR's end-to-end protection, profile 1: CRC-8 over the data id and all other bytes.
     Profile1 {
-        /// Number of 16 bits that both ends know.
+        /// Number of 16 bits that both ends know, and that is not sent as a whole.
         data_id: u16,
-        /// Bytes of it that are included.
+        /// Bytes of the data id that the checksum includes.
         mode: Mode,
     },
     /// Profile 2: CRC-8 of polynomial 0x2F over all other bytes and one of 16 data ids, by counter.
     Profile2 {
-        /// One for each value of the counter.
+        /// Data ids that both ends know, one for each value of the counter.
         data_ids: [u8; 16],
     },
     /// Toyota's: the sum of identifier, length and all other bytes modulo 256.
@@ -34,12 +34,12 @@ pub(crate) enum Mode {
     Alternating,
     /// Low byte.
     Low,
-    /// Low byte and a zero; four bits more are in the data.
+    /// Low byte and a zero; the low four bits of the high byte are a signal in the data.
     Nibble,
 }
 
 impl Checksum {
-    /// Computes the checksum of a message whose own is in byte `at`.
+    /// Computes the checksum of `data`, in which it takes the byte `at`.
     pub(crate) fn compute(&self, id: Id, data: &[u8], at: usize, counter: u64) -> u8 {
         let others =
             || data.iter().enumerate().filter(|(byte, _)| *byte != at).map(|(_, byte)| *byte);
@@ -71,7 +71,7 @@ impl Checksum {
     }
 }
 
-/// Divides one more byte by the polynomial.
+/// Returns the CRC after one more byte.
 fn step(crc: u8, byte: u8, polynomial: u8) -> u8 {
     (0..8).fold(crc ^ byte, |crc, _| crc << 1 ^ if crc & 0x80 != 0 { polynomial } else { 0 })
 }

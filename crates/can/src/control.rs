@@ -46,7 +46,8 @@ impl Control {
         ("indicators", Self::Indicators),
     ];
 
-    /// Returns the names of its values in the order of their numbers; none for a ratio.
+    /// Returns the names of the control's values in the order of their numbers, from 0; an empty
+    /// list for a ratio.
     pub(crate) fn values(self) -> &'static [&'static str] {
         match self {
             Self::Steering | Self::Throttle | Self::Brake => &[],
@@ -94,7 +95,7 @@ impl fmt::Display for Control {
 }
 
 impl Term {
-    /// Returns the term's share of the signal's value.
+    /// Returns the number that the term adds to the signal's value under `controls`.
     pub(crate) fn value(&self, controls: &Controls) -> f64 {
         self.curve.at(self.control.number(controls))
     }

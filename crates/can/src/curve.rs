@@ -7,9 +7,11 @@ pub(crate) enum Curve {
         scale: f64,
         offset: f64,
     },
-    /// Straight lines between points in ascending order, level outside them; at least two.
+    /// Straight lines between points in ascending order of x, at least two. Before the first and
+    /// after the last, the value is that of the point.
     Points(Vec<(f64, f64)>),
-    /// A value for each of the integers from 0; at least one.
+    /// A value for each of the integers from 0, at least one. Fractions are cut off, and beyond the
+    /// last integer its value holds.
     Values(Vec<f64>),
 }
 

@@ -24,7 +24,7 @@ impl Database {
     /// if a map names them.
     ///
     /// # Errors
-    /// The place where it is no DBC.
+    /// A mistake if the text is no DBC file; its text names the place only of a syntax error.
     pub fn parse(text: &str) -> Result<Self, Mistake> {
         let dbc = Dbc::try_from(text).map_err(|error| {
             let error = error.to_string();
@@ -34,10 +34,10 @@ impl Database {
         Ok(Self { messages: dbc.messages.iter().filter_map(|it| message(it, &facts)).collect() })
     }
 
-    /// Reads the bytes of a DBC file: UTF-8, or else Windows' Western characters.
+    /// Reads the bytes of a DBC file: UTF-8, or else one character per byte (Latin-1).
     ///
     /// # Errors
-    /// The place where it is no DBC.
+    /// Same as [`parse`](Self::parse).
     pub fn read(bytes: &[u8]) -> Result<Self, Mistake> {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::parse(text),
@@ -51,7 +51,10 @@ impl Database {
         &self.messages
     }
 
-    /// Returns the message with this name, or advice.
+    /// Returns the message with this name.
+    ///
+    /// # Errors
+    /// A text that says so and suggests similar names, if there is none.
     pub(crate) fn message(&self, name: &str) -> Result<&Message, String> {
         let found = self.messages.iter().find(|message| message.name == name);
         found.ok_or_else(|| {
@@ -71,7 +74,7 @@ struct Facts<'a> {
     periods: BTreeMap<u32, u64>,
 }
 
-/// A message's identifier with its flag, and a signal's name.
+/// A message's identifier, with bit 31 set for one of 29 bits, and a signal's name.
 type Key<'a> = (u32, &'a str);
 
 /// First and last value of each range that selects a signal.
@@ -197,7 +200,8 @@ fn signal(
     Ok(signal)
 }
 
-/// Connects the multiplexed signals to their switches.
+/// Connects the multiplexed signals to their switches; one whose switch cannot be used is marked as
+/// broken.
 fn select(message: &mut Message, dbc: &can_dbc::Message, facts: &Facts<'_>) {
     let is_switch =
         |its: &&can_dbc::Signal| its.multiplexer_indicator == MultiplexIndicator::Multiplexor;
@@ -248,8 +252,9 @@ fn limit(value: NumericValue) -> f64 {
     }
 }
 
-/// Attributes in general use for a signal's initial value and a message's period.
+/// Name of the attribute in general use for a signal's initial value.
 const INITIAL: &str = "GenSigStartValue";
+/// Name of the attribute in general use for a message's period in milliseconds.
 const PERIOD: &str = "GenMsgCycleTime";
 /// Vector's name for the message of signals that have none.
 const INDEPENDENT: &str = "VECTOR__INDEPENDENT_SIG_MSG";

@@ -25,9 +25,9 @@ pub enum Id {
 pub enum Kind {
     /// CAN 2.0, up to 8 bytes.
     Classic,
-    /// CAN FD, up to 64 bytes; `bit_rate_switch` sends them at the higher bitrate of the bus.
+    /// CAN FD, up to 64 bytes.
     Fd {
-        /// `true` if the data is sent at the higher bitrate.
+        /// `true` if the data is sent at the higher bitrate of the bus.
         bit_rate_switch: bool,
     },
 }
@@ -36,7 +36,7 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// SocketCAN's frames have 16 or 72 bytes.
+    /// The length is not 16 or 72 bytes, as SocketCAN's frames have.
     #[error("{0} bytes, not 16 or 72")]
     Length(usize),
     /// The frame claims more data than its format has.
@@ -66,7 +66,7 @@ pub struct SocketCan {
 }
 
 impl Frame {
-    /// Maximum data of a frame.
+    /// Maximum length of a frame's data in bytes.
     pub const BYTES_MAX: usize = 64;
 
     /// Creates a frame of this data; `None` if the format does not have so much, or the identifier
@@ -142,7 +142,7 @@ impl Frame {
 }
 
 impl Id {
-    /// Returns the bits alone.
+    /// Returns the identifier as a number, without its format.
     pub fn number(self) -> u32 {
         match self {
             Self::Standard(id) => id.into(),
@@ -150,7 +150,7 @@ impl Id {
         }
     }
 
-    /// Returns the identifier, if it has no more bits than its format.
+    /// Returns the identifier unchanged; `None` if it has more bits than its format.
     pub(crate) fn checked(self) -> Option<Self> {
         let bits = match self {
             Self::Standard(_) => 11,
@@ -177,9 +177,9 @@ impl fmt::Display for Id {
 }
 
 impl SocketCan {
-    /// Length of a classic frame.
+    /// Length in bytes of a classic frame in this layout.
     pub const CLASSIC_BYTES: usize = HEAD_BYTES + CLASSIC_BYTES_MAX;
-    /// Length of a CAN FD frame.
+    /// Length in bytes of a CAN FD frame in this layout.
     pub const BYTES_MAX: usize = HEAD_BYTES + Frame::BYTES_MAX;
 }
 
@@ -189,16 +189,19 @@ impl AsRef<[u8]> for SocketCan {
     }
 }
 
-/// Lengths of data that CAN FD has beyond 8 bytes.
+/// Lengths in bytes that the data of a CAN FD frame may have.
 const FD_LENGTHS: [usize; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64];
 const CLASSIC_BYTES_MAX: usize = 8;
 const HEAD_BYTES: usize = 8;
-/// Flags of an identifier's word, `linux/can.h`.
+/// Flag in an identifier's word: 29 bits, not 11 (`linux/can.h`).
 const EXTENDED: u32 = 1 << 31;
+/// Flag in an identifier's word: a request for data.
 const REQUEST: u32 = 1 << 30;
+/// Flag in an identifier's word: a report of an error on the bus.
 const ERROR: u32 = 1 << 29;
-/// Flags of a CAN FD frame, `linux/can.h`.
+/// Flag of a CAN FD frame: its data is sent at the higher bitrate (`linux/can.h`).
 const BIT_RATE_SWITCH: u8 = 1;
+/// Flag that marks a frame as CAN FD.
 const FD: u8 = 4;
 
 #[cfg(test)]

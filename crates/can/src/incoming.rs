@@ -13,15 +13,16 @@ use crate::seal::{Mismatch, Seal};
 pub(crate) struct Incoming {
     pub(crate) message: Message,
     pub(crate) timeout: Duration,
-    /// Fault while the message does not come or is not what it should be.
+    /// Fault of the machine while the message is [lost](Self::is_lost); `None` if that is no fault.
     pub(crate) fault: Option<Fault>,
     pub(crate) seal: Seal,
     pub(crate) mismatch_max: u32,
     pub(crate) uses: Vec<Use>,
     pub(crate) heard_at: Option<Instant>,
-    /// Counter of the newest frame.
+    /// Counter of the newest frame that was taken; `None` before the first.
     pub(crate) count: Option<u64>,
-    /// One more for each mismatch, and one fewer for each frame without.
+    /// Grows by one with each mismatch, up to `mismatch_max`, and falls by one with each frame
+    /// without. At the maximum the message counts as lost.
     pub(crate) mismatches: u32,
 }
 
@@ -51,7 +52,7 @@ pub(crate) enum Target {
     AccelerationAlong(Curve),
     AccelerationAcross(Curve),
     Charge(Curve),
-    /// Number in the list of extras.
+    /// The extra with this index in the list of all.
     Extra {
         extra: usize,
         curve: Curve,
@@ -64,11 +65,11 @@ pub(crate) enum Target {
 /// A condition on a signal.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Condition {
-    /// It has one of these values, as bits.
+    /// The signal's bits are one of these.
     Is(Vec<u64>),
-    /// It is outside these values, in its unit.
+    /// The signal's value is outside this range, in the signal's unit, or NaN.
     Outside(RangeInclusive<f64>),
-    /// It is not 0.
+    /// The signal's value is not 0.
     NotZero,
 }
 
@@ -87,7 +88,8 @@ pub(crate) enum Heard {
 }
 
 impl Incoming {
-    /// Takes a frame's data.
+    /// Takes the signals from a frame's data if its length, counter and checksum are right; returns
+    /// the frame's fate.
     pub(crate) fn handle(&mut self, data: &[u8], now: Instant) -> Heard {
         // Frames may be padded.
         let Some(data) = data.get(..self.message.size) else { return Heard::Short };
@@ -116,28 +118,30 @@ impl Incoming {
         }
     }
 
-    /// Returns whether the message, or a signal of it that is used, has not come in time, or too
-    /// much of it was wrong.
+    /// Returns whether the message, or a signal of it that is used, has not come within the
+    /// timeout, or the mismatches have reached their maximum.
     pub(crate) fn is_lost(&self, now: Instant) -> bool {
         let late =
             |heard_at: Option<Instant>| heard_at.is_none_or(|at| now.since(at) > self.timeout);
         self.is_doubted() || late(self.heard_at) || self.uses.iter().any(|its| late(its.heard_at))
     }
 
-    /// Returns the bits of a signal that came in time.
+    /// Returns the bits of a signal; `None` if it did not come in time, or the mismatches have
+    /// reached their maximum.
     pub(crate) fn known(&self, its: &Use, now: Instant) -> Option<u64> {
         let is_fresh = its.heard_at.is_some_and(|at| now.since(at) <= self.timeout);
         (is_fresh && !self.is_doubted()).then_some(its.raw)
     }
 
-    /// Returns the value of a signal that came in time, by a curve; `None` if it is not a number.
+    /// Returns the value of a signal, mapped by `curve`; `None` if it is not finite, or the signal
+    /// not [known](Self::known).
     pub(crate) fn value(&self, its: &Use, curve: &Curve, now: Instant) -> Option<f64> {
         let raw = self.known(its, now)?;
         let value = curve.at(self.message.signals[its.index].physical(raw));
         value.is_finite().then_some(value)
     }
 
-    /// Returns whether the condition holds for a signal that came in time.
+    /// Returns whether the signal is [known](Self::known) and the condition holds for it.
     pub(crate) fn holds(&self, its: &Use, condition: &Condition, now: Instant) -> bool {
         let Some(raw) = self.known(its, now) else { return false };
         let value = || self.message.signals[its.index].physical(raw);
@@ -149,7 +153,8 @@ impl Incoming {
         }
     }
 
-    /// Returns the instant at which the message, or a signal of it, will be lost.
+    /// Returns the instant at which the message, or the first of its signals, is lost if none comes
+    /// before; `None` before the first frame.
     pub(crate) fn lost_at(&self) -> Option<Instant> {
         let heard = self.uses.iter().map(|its| its.heard_at).chain([self.heard_at]);
         heard.flatten().min().map(|at| at + self.timeout)
@@ -161,7 +166,8 @@ impl Incoming {
 }
 
 impl Target {
-    /// Returns the gear that these bits name, `Some(None)` for neither; `None` for no known value.
+    /// Returns the gear that these bits mean, `Some(None)` for neither drive nor reverse. Returns
+    /// `None` if the map does not name the bits, or this is no gear.
     pub(crate) fn gear(&self, raw: u64) -> Option<Option<Gear>> {
         let Self::Gear { drive, reverse, neither } = self else { return None };
         let found = [(drive, Some(Gear::Drive)), (reverse, Some(Gear::Reverse)), (neither, None)];

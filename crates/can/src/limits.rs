@@ -6,9 +6,9 @@ use std::time::Duration;
 pub(crate) struct Limits {
     pub(crate) min: f64,
     pub(crate) max: f64,
-    /// Maximum rate away from zero, per second.
+    /// Maximum change away from zero per second; may be infinite.
     pub(crate) rate_up_max: f64,
-    /// Maximum rate towards zero, per second.
+    /// Maximum change towards zero per second; may be infinite.
     pub(crate) rate_down_max: f64,
 }
 

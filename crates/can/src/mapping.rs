@@ -71,7 +71,7 @@ impl<'a> Resolver<'a> {
         self.mistakes.push(Mistake::at(line, text));
     }
 
-    /// Notes the error of a part of the map, if there is one.
+    /// Returns the value of `result`; if it is an error, notes that for `line` and returns `None`.
     fn noted<T>(&mut self, line: usize, result: Result<T, String>) -> Option<T> {
         result.map_err(|text| self.note(line, text)).ok()
     }
@@ -90,7 +90,8 @@ impl<'a> Resolver<'a> {
         Some(message)
     }
 
-    /// Returns the values of signals that are always the same.
+    /// Returns the signals of `named` with their constant values; those that are mistakes are noted
+    /// and left out.
     fn constants(&mut self, message: &Message, named: &Named<Value>) -> Vec<(Signal, f64)> {
         let mut constants = Vec::new();
         for Lined { line, part: (name, value) } in named {
@@ -103,7 +104,10 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Returns a signal of a message with its index, or advice.
+/// Returns a signal of a message and its index.
+///
+/// # Errors
+/// A text for people, if there is no such signal or it cannot be used.
 fn signal<'a>(message: &'a Message, name: &str) -> Result<(usize, &'a Signal), String> {
     if let Some((_, why)) = message.broken.iter().find(|(broken, _)| broken == name) {
         return Err(format!("{}.{name} cannot be used: {why}; correct the DBC", message.name));
@@ -115,7 +119,10 @@ fn signal<'a>(message: &'a Message, name: &str) -> Result<(usize, &'a Signal), S
     Ok((index, &message.signals[index]))
 }
 
-/// Returns the value of a signal, in its unit.
+/// Returns the value that the map gives a signal, in the signal's unit.
+///
+/// # Errors
+/// A text for people, if the signal cannot have the value, or has none of that name.
 fn constant(signal: &Signal, value: &Value) -> Result<f64, String> {
     let value = match value {
         Value::Number(number) if number.is_finite() => *number,
@@ -134,7 +141,7 @@ fn constant(signal: &Signal, value: &Value) -> Result<f64, String> {
     Ok(value)
 }
 
-/// Returns the bits of a value that the DBC names.
+/// Returns the bits of the value to which the DBC gives this name, in any case of letters.
 fn named(signal: &Signal, name: &str) -> Result<u64, String> {
     let found = signal.names.iter().find(|(_, its)| its.eq_ignore_ascii_case(name));
     let (integer, _) = found.ok_or_else(|| {
@@ -153,7 +160,7 @@ fn bits(signal: &Signal, values: &Values) -> Result<Vec<u64>, String> {
     }
 }
 
-/// Notes names that stand in a list twice.
+/// Returns every name that stands in the list before, with its line.
 fn twice<'a>(names: impl IntoIterator<Item = (usize, &'a str)>) -> Vec<(usize, &'a str)> {
     let mut seen = BTreeSet::new();
     names.into_iter().filter(|(_, name)| !seen.insert(*name)).collect()

@@ -6,7 +6,7 @@ use crate::signal::Signal;
 pub struct Message {
     pub(crate) name: String,
     pub(crate) id: Id,
-    /// Bytes of data.
+    /// Length of the data in bytes.
     pub(crate) size: usize,
     pub(crate) signals: Vec<Signal>,
     /// Signals that cannot be used, and why.
@@ -26,7 +26,7 @@ impl Message {
         self.id
     }
 
-    /// Returns the bytes of data.
+    /// Returns the length of the data in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -44,6 +44,7 @@ impl Message {
     }
 
     /// Returns data in which these signals have these bits, and all others their initial values.
+    /// Names that the message lacks are ignored.
     pub fn encode(&self, raws: &[(&str, u64)]) -> Vec<u8> {
         let mut data = self.initial();
         for (name, raw) in raws {
@@ -54,7 +55,8 @@ impl Message {
         data
     }
 
-    /// Returns data with the initial values; a multiplexed signal has none.
+    /// Returns data in which every signal that is not multiplexed has its initial value; all other
+    /// bits are 0.
     pub(crate) fn initial(&self) -> Vec<u8> {
         let mut data = vec![0; self.size];
         for signal in self.signals.iter().filter(|signal| signal.selection.is_none()) {

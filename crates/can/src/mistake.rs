@@ -3,7 +3,7 @@ use std::fmt;
 /// A mistake in a DBC file or a map, and how to correct it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Mistake {
-    /// Line in the map; `None` for a mistake of the DBC.
+    /// Line in the map, from 1; `None` for a mistake of the DBC.
     pub line: Option<usize>,
     /// The mistake, and what to do.
     pub text: String,
@@ -49,11 +49,11 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
     }
 }
 
-/// Names that are suggested at most.
+/// Maximum names that are suggested.
 const NEAREST_MAX: usize = 3;
-/// Names that are listed at most where none is similar.
+/// Maximum names that are listed if none is similar.
 const LISTED_MAX: usize = 12;
-/// Similarity of a likely misspelling.
+/// Similarity, 0 to 1, from which on a name is a likely misspelling of another.
 const NEAR: f64 = 0.75;
 
 #[cfg(test)]

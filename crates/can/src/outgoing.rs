@@ -20,7 +20,7 @@ pub(crate) struct Outgoing {
     pub(crate) bound: Vec<Bound>,
     /// Constants that replace the others during a stop, with their values.
     pub(crate) at_stop: Vec<(Signal, f64)>,
-    /// Constants of the last frame, if there is one.
+    /// Constants of the last frame at the end of the process; `None` if none is sent.
     pub(crate) at_end: Option<Vec<(Signal, f64)>>,
     pub(crate) seal: Seal,
     pub(crate) schedule: Schedule,
@@ -31,9 +31,9 @@ pub(crate) struct Outgoing {
 /// Times at which a message is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Schedule {
-    /// Always, with this period.
+    /// From the first controls on, with this period.
     Always(Duration),
-    /// During a stop, at once and with this period.
+    /// During a stop: a first frame immediately, more with this period.
     Stop(Duration),
     /// Once at the end.
     End,
@@ -50,7 +50,7 @@ pub(crate) struct Bound {
 }
 
 impl Outgoing {
-    /// Returns the period, if there is one.
+    /// Returns the time between two frames; `None` if only one is sent, at the end.
     pub(crate) fn period(&self) -> Option<Duration> {
         match self.schedule {
             Schedule::Always(period) | Schedule::Stop(period) => Some(period),
@@ -70,7 +70,8 @@ impl Outgoing {
         }
     }
 
-    /// Returns the frame that is due at `now`, with the message's next counter.
+    /// Returns the frame that is due at `now`, the one after `count` others of its message, and
+    /// makes the next one due a period later.
     pub(crate) fn frame(
         &mut self,
         controls: &Controls,
@@ -135,10 +136,11 @@ impl Outgoing {
     }
 }
 
-/// Returns the time before which a frame of this period may be sent.
+/// Returns how long before it is due a frame of this period may be sent.
 fn early(period: Duration) -> Duration {
     (period / 4).min(EARLY_MAX)
 }
 
-/// A quarter of the guard's period: turns come no earlier.
+/// Maximum time by which a frame is early: a quarter of the guard's period, since turns come no
+/// earlier.
 const EARLY_MAX: Duration = Duration::from_micros(2_500);

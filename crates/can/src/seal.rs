@@ -21,7 +21,7 @@ pub(crate) struct Counter {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Check {
     pub(crate) kind: Checksum,
-    /// Byte of the checksum.
+    /// Index of the byte that holds the checksum.
     pub(crate) at: usize,
     /// Place and value of the data id's four bits that are in the data.
     pub(crate) nibble: Option<(Bits, u64)>,
@@ -51,7 +51,8 @@ impl Seal {
         data[check.at] = check.kind.compute(id, data, check.at, self.count(data));
     }
 
-    /// Returns the first mismatch of a message's data that follows one with the counter `last`.
+    /// Returns the first mismatch of a message's data, the counter of the newest frame before being
+    /// `last`; `None` if checksum and counter are as expected.
     pub(crate) fn mismatch(&self, id: Id, data: &[u8], last: Option<u64>) -> Option<Mismatch> {
         if let Some(check) = &self.checksum {
             let is_id = check.nibble.is_none_or(|(bits, value)| bits.get(data) == value);

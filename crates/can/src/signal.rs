@@ -13,9 +13,9 @@ pub struct Signal {
     /// Limits of the value in its unit, if the DBC names any.
     pub(crate) range: Option<(f64, f64)>,
     pub(crate) unit: String,
-    /// Names of single values, as integers.
+    /// Names of single values, each with the [integer](Self::integer) of its bits.
     pub(crate) names: Vec<(i64, String)>,
-    /// Integer before anything else is written there.
+    /// Bits that the signal has in a message to which no other value was written.
     pub(crate) initial: u64,
     pub(crate) selection: Option<Selection>,
 }
@@ -80,7 +80,8 @@ impl Signal {
         number * self.factor + self.offset
     }
 
-    /// Returns the bits of the nearest value that the signal can have; those of NaN are 0's.
+    /// Returns the bits of the nearest value that the signal can have. NaN gives the bits 0, or in
+    /// a floating-point signal those of NaN.
     pub fn raw(&self, physical: f64) -> u64 {
         let number = (physical - self.offset) / self.factor;
         let length = self.bits.length();

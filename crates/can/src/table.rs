@@ -4,7 +4,8 @@ use crate::mapping::snake;
 use crate::outgoing::{Outgoing, Schedule};
 use crate::signal::Signal;
 
-/// Returns what a map connects, as a table for a terminal: message, signal, unit, period and use.
+/// Formats what a map connects as a table for a terminal: message, identifier, period, signal, unit
+/// and use.
 pub fn table(adapter: &Adapter) -> String {
     let mut rows =
         vec![["", "message", "id", "period", "signal", "unit", "use"].map(str::to_owned)];

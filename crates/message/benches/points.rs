@@ -52,7 +52,7 @@ fn decode_flatbuffers_points(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Reads points with a reader that knows the sensor.
+/// Verifies and checks a message of a known sensor, without copying its data.
 #[divan::bench]
 fn read_flatbuffers(bencher: Bencher<'_, '_>) {
     let (message, mut reader) = (cloud().encode(), Reader::new());

@@ -35,5 +35,5 @@ impl std::fmt::Debug for Builder {
     }
 }
 
-/// Capacity for every message except a point cloud.
+/// Initial capacity in bytes: enough for every message except a point cloud.
 const CAPACITY_BYTES: usize = 4096;

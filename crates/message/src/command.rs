@@ -16,7 +16,7 @@ use crate::wire::{Kind, codec, number};
 pub struct Command {
     /// Sequence number, increased by one with each command of a session; a lower one is stale.
     pub sequence: u64,
-    /// Time at which the operator sent it, on the operator's clock.
+    /// Time at which the operator sent the command, on the operator's clock.
     pub sent_at: Instant,
     /// Steering, -1 (full right) to 1 (full left).
     pub steering: f32,
@@ -28,7 +28,7 @@ pub struct Command {
     pub gear: Gear,
     /// True if the vehicle stops immediately, regardless of the rest of the command.
     pub emergency_stop: bool,
-    /// Console that sent it: a unique number per loaded page, 0 for none.
+    /// Console that sent the command: a unique number per loaded page, 0 for none.
     pub console: u64,
     /// Guard's tick of the newest picture visible to the person, 0 for none.
     pub cited: u32,
@@ -107,7 +107,7 @@ impl Command {
 pub struct Act {
     /// Number of the act, counted per console from 1 on.
     pub number: u32,
-    /// Stop that a reset names; otherwise 0.
+    /// Number of the stop that a [`Deed::Reset`] names; 0 for any other deed.
     pub stop: u32,
     /// Requested action.
     pub deed: Deed,

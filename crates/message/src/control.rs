@@ -22,9 +22,9 @@ pub struct ProtocolVersions {
 /// An address at which an end may be reachable, in addition to its certain addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Candidate {
-    /// Source of the address.
+    /// Kind of the address, by the way in which it was found.
     pub kind: CandidateKind,
-    /// Index of the socket that it leads to, 0 to 15.
+    /// Index of the end's socket to which the address leads, 0 to 15.
     pub end: u8,
     /// Address as `host:port`, at most 64 bytes.
     pub address: String,
@@ -159,7 +159,7 @@ pub enum Control {
     },
     /// A machine whose key is not listed to the switchboard: enrolment by invitation.
     Enroll {
-        /// Number of the invitation.
+        /// Number of the invitation, which is not secret.
         number: u16,
         /// Secret of the invitation.
         secret: [u8; 4],
@@ -211,8 +211,8 @@ pub const EPOCH_STEP_MAX: u64 = 1 << 20;
 /// The newest lease under which an end was introduced.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Held {
-    /// Identifier of the lease, while the introduced process runs and has not been notified of the
-    /// lease's end.
+    /// Identifier of the lease, while the introduced process runs and has not received the end of
+    /// the lease; else `None`.
     pub lease: Option<[u8; 16]>,
     /// Epoch of the lease.
     pub epoch: u64,
@@ -234,7 +234,7 @@ pub enum Order {
         /// Name of the machine, at most 64 bytes.
         name: String,
     },
-    /// Remove a machine enrolled this way.
+    /// Remove a machine that was enrolled by a code.
     Revoke {
         /// Role of the machine.
         role: Role,
@@ -288,7 +288,7 @@ pub struct VehicleEntry {
     pub name: String,
     /// Static public key of the vehicle.
     pub key: [u8; 32],
-    /// True if it can be taken.
+    /// Availability: free, taken or away.
     pub state: VehicleState,
     /// Round-trip time between switchboard and vehicle in milliseconds, if known.
     pub round_trip_ms: Option<f32>,
@@ -299,9 +299,10 @@ pub struct VehicleEntry {
     pub since: Option<Duration>,
     /// Location as the vehicle reported it, at most 32 bytes.
     pub place: Option<String>,
-    /// Number of links that it reported; 0 from an older switchboard.
+    /// Number of links that the vehicle reported; 0 while it is away, and from an older
+    /// switchboard.
     pub link_count: u8,
-    /// Number of these links with a known address.
+    /// Number of the vehicle's links with a known address.
     pub links: u8,
 }
 
@@ -324,19 +325,19 @@ choice! {
     pub enum Refusal of wire_control::Refusal, "reason_code" {
         /// No vehicle of this name is known.
         UnknownVehicle,
-        /// Another operator has the vehicle.
+        /// Another operator has the vehicle, or a supervisor has just ended this one's drive of it.
         VehicleTaken,
-        /// The vehicle is not connected.
+        /// The vehicle is not connected. The operator holds it, and is introduced when it returns.
         VehicleAway,
         /// This key is not permitted to do this.
         NotAllowed,
         /// The request requires registration.
         NotRegistered,
-        /// Another key has registered this name.
+        /// Another machine has registered with this key, or this connection was replaced by one.
         NameTaken,
         /// The request is invalid, or invalid in the present state.
         BadRequest,
-        /// The switchboard is at capacity.
+        /// A limit is reached: of wrong codes per minute, or of the epochs of a vehicle.
         Full,
     }
 }

@@ -6,7 +6,7 @@ use crate::wire::{NAME_BYTES_MAX, list, text};
 
 pub(crate) type Counts<'a> = Vector<'a, ForwardsUOffset<wire_drop::DropCount<'a>>>;
 
-/// Writes named drop counts, omitting zeros; names at most 64 bytes.
+/// Writes named drop counts, omitting zeros. Length and number of the names are not checked.
 pub(crate) fn write_all(
     drops: &[(String, u64)],
     builder: &mut FlatBufferBuilder<'static>,
@@ -23,7 +23,7 @@ pub(crate) fn write_all(
     builder.create_vector(&counts)
 }
 
-/// Reads at most 128 named drop counts, omitting zeros.
+/// Reads named drop counts, omitting zeros; more than 128, or a name over 64 bytes, is an error.
 pub(crate) fn read_all(counts: Counts<'_>) -> Result<Vec<(String, u64)>, Error> {
     let mut drops = list("drops", counts, COUNT_MAX, |drop| {
         Ok((text("drops.name", drop.name(), NAME_BYTES_MAX)?, drop.count()))

@@ -11,9 +11,9 @@ pub enum Error {
     Oversized {
         /// Kind of the message.
         kind: &'static str,
-        /// Actual length.
+        /// Length of the message.
         length: ByteCount,
-        /// Maximum length.
+        /// Maximum length of this kind.
         max: ByteCount,
     },
     /// The bytes do not carry the file identifier of this kind of message.
@@ -35,11 +35,11 @@ pub enum Error {
     OutOfRange {
         /// Name of the field.
         field: &'static str,
-        /// Actual value.
+        /// Value in the message.
         value: f64,
-        /// Minimum value.
+        /// Minimum that is allowed.
         min: f64,
-        /// Maximum value.
+        /// Maximum that is allowed.
         max: f64,
     },
     /// A string (counted in bytes) or a list (counted in items) is too long.
@@ -47,9 +47,9 @@ pub enum Error {
     TooLong {
         /// Name of the field.
         field: &'static str,
-        /// Actual length.
+        /// Length in the message, in bytes or items.
         length: usize,
-        /// Maximum length.
+        /// Maximum that is allowed, in bytes or items.
         max: usize,
     },
     /// An enum field has a number without a variant.
@@ -57,7 +57,7 @@ pub enum Error {
     Unknown {
         /// Name of the field.
         field: &'static str,
-        /// Actual number.
+        /// Number in the message.
         value: u8,
     },
     /// A required field is missing.
@@ -66,12 +66,12 @@ pub enum Error {
         /// Name of the field.
         field: &'static str,
     },
-    /// A frame of the guard is none.
+    /// The bytes of a field are no valid frame of the guard.
     #[error("{field}: {cause}")]
     Frame {
         /// Name of the field.
         field: &'static str,
-        /// The guard's own error.
+        /// Reason why the guard's decoder refuses the bytes.
         cause: tautline_guard::frame::Error,
     },
     /// The length of a point cloud's data is not a multiple of the record length.

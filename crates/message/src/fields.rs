@@ -94,14 +94,18 @@ pub(crate) trait Codec<T> {
     /// Returns the encoding of `value`.
     fn write(&self, value: &T, builder: &mut FlatBufferBuilder<'static>) -> Self::Written;
 
-    /// Returns the decoded value, if it is valid.
+    /// Returns the decoded value.
+    ///
+    /// # Errors
+    /// An error that names `field`, if the value is out of its range.
     fn read(&self, field: &'static str, wire: Self::Read<'_>) -> Result<T, Error>;
 
     /// Returns any valid value.
     #[cfg(test)]
     fn any(&self) -> BoxedStrategy<T>;
 
-    /// Returns values that decoding refuses with the field's name.
+    /// Returns some values that can be encoded and that [`read`](Self::read) refuses; none if it
+    /// accepts every value.
     #[cfg(test)]
     fn refused(&self) -> Vec<T> {
         Vec::new()
@@ -135,10 +139,10 @@ macro_rules! plain {
 
 plain!(bool, u8, u16, u32, u64);
 
-/// Codec of a kind, by its number.
+/// Codec of an enum that implements [`Kinds`], by the number of its variant.
 pub(crate) struct Choice;
 
-/// A kind that a schema has as an enum of flatc's: its variants, and the conversions.
+/// An enum whose variants a schema's enum has too, with the conversions between the two.
 pub(crate) trait Kinds: Copy + 'static {
     /// The enum that flatc made.
     type Wire;
@@ -146,10 +150,13 @@ pub(crate) trait Kinds: Copy + 'static {
     #[cfg_attr(not(test), expect(dead_code, reason = "tests draw from them"))]
     const ALL: &'static [Self];
 
-    /// Returns the number on the wire.
+    /// Returns the schema's variant, which is written as a number.
     fn to_wire(self) -> Self::Wire;
 
-    /// Returns the kind, or the error with the name of its field.
+    /// Returns the variant.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a number without a variant.
     fn from_wire(wire: Self::Wire) -> Result<Self, Error>;
 }
 
@@ -211,7 +218,7 @@ macro_rules! kinds {
 }
 pub(crate) use kinds;
 
-/// Codec of an instant, in nanoseconds.
+/// Codec of an instant, as 64 bits of nanoseconds.
 pub(crate) struct Nanos;
 
 impl Codec<Instant> for Nanos {
@@ -253,10 +260,10 @@ impl Codec<Bitrate> for Rate {
     }
 }
 
-/// Codec of a byte count in 16 bits, saturating.
+/// Codec of a byte count in 16 bits; a larger count is written as 65,535.
 pub(crate) struct BytesU16;
 
-/// Codec of a byte count in 32 bits, saturating.
+/// Codec of a byte count in 32 bits; a larger count is written as 4,294,967,295.
 pub(crate) struct BytesU32;
 
 macro_rules! bytes {

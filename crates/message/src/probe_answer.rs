@@ -11,8 +11,8 @@ pub struct ProbeAnswer {
     /// Sequences of the newest questions and their arrival times on the vehicle's clock; at most
     /// 64.
     pub arrivals: Vec<(u64, Instant)>,
-    /// Reason why the vehicle returned to its configured size, at most 256 bytes; `None` while it
-    /// complies.
+    /// Reason why the vehicle has returned to its configured size, at most 256 bytes; `None` while
+    /// it does as the questions ask.
     pub refusal: Option<String>,
 }
 

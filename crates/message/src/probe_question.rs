@@ -5,8 +5,8 @@ use crate::Error;
 use crate::generated::probe_question::{self as wire_question, ProbeQuestion as Root};
 use crate::wire::{Kind, codec, within};
 
-/// A request that the vehicle use another packet size for a while and record the question's
-/// arrival.
+/// A request that the vehicle use another packet size for a while and report when the question
+/// arrived.
 ///
 /// A single fixed-size struct on the wire (schemas/probe_question.fbs).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,9 +12,9 @@ use crate::wire::{Kind, codec, length};
 pub struct QuorumStep {
     /// Raft's message type.
     pub kind: u8,
-    /// Sender; members are numbered from 1.
+    /// Number of the sending computer, from 1.
     pub from: u8,
-    /// Recipient.
+    /// Number of the receiving computer, from 1.
     pub to: u8,
     /// Election counter.
     pub term: u64,
@@ -24,13 +24,14 @@ pub struct QuorumStep {
     pub index: u64,
     /// Highest index known to be committed.
     pub commit: u64,
-    /// Term of that entry.
+    /// Term of the log entry at `commit`.
     pub commit_term: u64,
-    /// True if this is a rejection.
+    /// True if this message rejects the one that it answers.
     pub reject: bool,
     /// Next index to try, suggested by a rejection.
     pub reject_hint: u64,
-    /// Start of the heartbeat round to which this belongs, on the leader's clock.
+    /// Start of the heartbeat round to which this message belongs, on the leader's clock; `None` if
+    /// it belongs to none.
     pub round_at: Option<Instant>,
     /// Terms of the log entries after `index`; at most 1024.
     pub entry_terms: Vec<u64>,

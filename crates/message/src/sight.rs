@@ -44,7 +44,7 @@ impl Member for Sight {
     }
 }
 
-/// Codec of such a set; bits that only a later build knows are ignored.
+/// Codec of [`Sights`] as bits; those that only a later build knows are ignored.
 pub(crate) struct SightBits;
 
 impl Codec<Sights> for SightBits {

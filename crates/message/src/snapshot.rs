@@ -22,9 +22,9 @@ use counts::counts;
 /// process.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Snapshot {
-    /// End to which it belongs.
+    /// End whose statistics these are.
     pub end: End,
-    /// Time at which it was taken, on that end's clock.
+    /// Time at which the statistics were taken, on that end's clock.
     pub taken_at: Instant,
     /// Session stats; `None` before the first session, and in a message without them.
     pub session: Option<SessionStats>,
@@ -58,11 +58,11 @@ pub struct ProcessStats {
 pub struct Value {
     /// Display name, constant and unique within its snapshot; at most 64 bytes.
     pub name: String,
-    /// Value of the number; finite.
+    /// The value as a number; finite.
     pub number: f64,
     /// Unit, shown after the number: `s`, `bit/s`, `V`; at most 16 bytes, empty for a bare number.
     pub unit: String,
-    /// True if it is a total, which only increases while the process runs.
+    /// True if the value is a total, which only increases while the process runs.
     pub total: bool,
 }
 
@@ -77,7 +77,7 @@ fields! {
         /// Share late or lost of the other end's units in the last ten seconds, 0 to 1; `None` if
         /// none were due.
         late_or_lost: Option<f32> = late_or_lost as Known::SHARE,
-        /// Counts of its units by outcome.
+        /// Counts of the channel's units by outcome.
         units: UnitCounts,
     }
 }
@@ -139,7 +139,7 @@ impl UnitCounts {
 }
 
 choice! {
-    /// End of a snapshot.
+    /// End of a session to which a snapshot belongs.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
     pub enum End of wire_snapshot::End, "end" {
         /// The operator's end.
@@ -174,7 +174,7 @@ impl Snapshot {
         session.into_iter().chain(process)
     }
 
-    /// Takes over the parts that `newer` contains.
+    /// Takes over the time of `newer` and the parts that it contains, and keeps the others.
     pub fn update(&mut self, newer: Self) {
         self.taken_at = newer.taken_at;
         self.session = newer.session.or_else(|| self.session.take());
@@ -285,12 +285,13 @@ impl Value {
         Self { name: name.to_owned(), number, unit: unit.to_owned(), total: false }
     }
 
-    /// Returns a total since the process began.
+    /// Returns a total without a unit, counted since the process began.
     pub fn total(name: &str, count: u64) -> Self {
         Self { name: name.to_owned(), number: count as f64, unit: String::new(), total: true }
     }
 
-    /// Returns whether it is within the limits of a message.
+    /// Returns whether a receiver accepts the value: a finite number, and name and unit not too
+    /// long.
     pub fn is_possible(&self) -> bool {
         self.number.is_finite()
             && self.name.len() <= NAME_BYTES_MAX

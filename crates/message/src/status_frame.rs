@@ -16,7 +16,7 @@ pub struct StatusFrame {
 }
 
 impl StatusFrame {
-    /// Reads a frame; its counter may be any.
+    /// Decodes a status frame and keeps its bytes; the frame's counter is ignored.
     ///
     /// # Errors
     /// When the bytes are no status frame. Any input is safe.
@@ -25,30 +25,30 @@ impl StatusFrame {
         Ok(Self { status, bytes: bytes.to_vec() })
     }
 
-    /// Encodes a frame, with the counter 0.
+    /// Encodes `status` as a frame with the counter 0.
     pub fn of(status: &Status) -> Self {
         Self { status: *status, bytes: frame::encode(status, 0).to_vec() }
     }
 
-    /// Returns the values.
+    /// Returns the decoded values.
     pub fn status(&self) -> &Status {
         &self.status
     }
 
-    /// Returns the bytes.
+    /// Returns the bytes as the guard sent them.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
 impl PartialEq for StatusFrame {
-    /// Compares the bytes: numbers that are not known are no numbers, and differ from themselves.
+    /// Compares the bytes, because an unknown number is NaN, which is not equal to itself.
     fn eq(&self, other: &Self) -> bool {
         self.bytes == other.bytes
     }
 }
 
-/// Codec of a frame that may be absent.
+/// Codec of a status frame, by its bytes; `None` is an absent field.
 pub(crate) struct Frame;
 
 impl Codec<Option<StatusFrame>> for Frame {

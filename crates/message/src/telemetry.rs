@@ -18,7 +18,7 @@ fields! {
     Telemetry of Root<'_>, wire_telemetry::TelemetryArgs, "" {
         /// Sequence number, increased by one with each telemetry message of a session.
         sequence: u64 = sequence as Plain,
-        /// Time at which the vehicle sent it, on the vehicle's clock.
+        /// Time at which the vehicle sent the message, on the vehicle's clock.
         sent_at: Instant = sent_at_ns as Nanos,
         /// Newest status of the guard; `None` while the guard is silent.
         status: Option<StatusFrame> = status as Frame,
@@ -36,7 +36,7 @@ fields! {
 codec!(Telemetry);
 
 impl Telemetry {
-    /// Maximum length of each of its texts, in bytes.
+    /// Maximum length in bytes of the reason and of the problem.
     pub const TEXT_BYTES_MAX: usize = TEXT_BYTES_MAX;
 
     /// Returns the values of the guard's newest status; `None` while the guard is silent.

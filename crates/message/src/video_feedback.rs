@@ -9,7 +9,7 @@ use crate::wire::{Kind, codec, length, within};
 /// About 28 bytes on the wire (schemas/video_feedback.fbs), plus 8 for each reported strip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VideoFeedback {
-    /// Reception state of each strip, by the strip's number.
+    /// Reception state of each strip, by the strip's number; `None` for a strip without a report.
     pub strips: [Option<StripReport>; VideoFeedback::STRIPS_MAX],
     /// Keyframe requests: if bit n is set, strip n's next slice should be an IDR.
     pub keyframe_strips: u8,
@@ -27,10 +27,11 @@ pub struct StripReport {
     /// Number of the newest picture shown, or held behind a reported loss, in the vehicle camera's
     /// numbering.
     pub newest: u32,
-    /// Distance in pictures from that one back to the newest that was decoded as its encoder has
+    /// Distance in pictures from `newest` back to the newest that was decoded as its encoder has
     /// it, at most 254; `None` if there is none within that range.
     pub clean_before: Option<u8>,
-    /// Distance back to the newest picture that did not arrive, likewise.
+    /// Distance in pictures from `newest` back to the newest that did not arrive, at most 254;
+    /// `None` if there is none within that range.
     pub lost_before: Option<u8>,
 }
 
@@ -84,8 +85,8 @@ impl Default for VideoFeedback {
 }
 
 impl StripReport {
-    /// Returns whether the newest picture shown differs from the encoder's: since the last loss, no
-    /// picture was decoded correctly.
+    /// Returns whether the newest picture may differ from the encoder's: no picture after the last
+    /// lost one was decoded as its encoder has it.
     pub fn is_corrupt(&self) -> bool {
         let far = |pictures: Option<u8>| pictures.unwrap_or(FAR);
         far(self.clean_before) > far(self.lost_before)

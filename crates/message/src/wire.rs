@@ -11,9 +11,9 @@ use crate::Error;
 pub(crate) struct Kind {
     /// Name for errors.
     pub(crate) name: &'static str,
-    /// Bytes 4 to 8 of the message.
+    /// File identifier in bytes 4 to 7 of the message; `None` if the kind has none.
     pub(crate) identifier: Option<&'static str>,
-    /// Maximum length of the message.
+    /// Maximum length of the message in bytes.
     pub(crate) bytes_max: usize,
     /// Maximum number of tables, including the root.
     pub(crate) tables_max: usize,
@@ -77,7 +77,8 @@ pub(crate) fn number_f64(
     Err(Error::OutOfRange { field, value, min, max })
 }
 
-/// Returns a time in milliseconds, or `None` for a negative value.
+/// Returns a time in milliseconds, or `None` for a negative value, which means unknown. NaN and
+/// times over [`MILLIS_MAX`] are errors.
 pub(crate) fn millis(field: &'static str, value: f32) -> Result<Option<f32>, Error> {
     let value = number(field, value, f32::MIN, MILLIS_MAX)?;
     Ok((value >= 0.0).then_some(value))

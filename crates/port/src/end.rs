@@ -43,7 +43,8 @@ impl<In: Frame> End<In> {
         Self { server, peer: None, fact: None, counts: Counts::default() }
     }
 
-    /// Receives all waiting datagrams, at most [`DATAGRAMS_MAX`]; returns the newest valid frame.
+    /// Receives all waiting datagrams, at most [`DATAGRAMS_MAX`]; returns the newest valid frame of
+    /// the peer, or `None` if none has arrived.
     ///
     /// The clock is read after each datagram. With an earlier reading, a datagram that arrives
     /// while this thread is paused would look early.

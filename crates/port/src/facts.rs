@@ -23,7 +23,8 @@ impl Sieve {
         Self { about, taken_at: [None; About::ALL.len()] }
     }
 
-    /// Returns the subject of a fact that is to be recorded.
+    /// Returns the subject under which `fact` is to be recorded; `None` if this end may not report
+    /// it, or one was recorded less than [`INTERVAL`] ago.
     pub(crate) fn pass(&mut self, fact: &Fact, now: Instant) -> Option<blackbox::Fact> {
         let taken_at = &mut self.taken_at[usize::from(fact.about.number())];
         let is_soon = taken_at.is_some_and(|at| now.since(at) < INTERVAL);

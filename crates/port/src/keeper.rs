@@ -75,12 +75,12 @@ impl Keeper {
         }
     }
 
-    /// Enables recording of every step.
+    /// Records every step by `recorder`, which steps the guard from now on.
     pub fn record(&mut self, recorder: Recorder) {
         self.recorder = Some(recorder);
     }
 
-    /// Enables storage of the latch of a stop.
+    /// Stores the latch of each stop by `latching` from now on.
     pub fn keep_latch(&mut self, latching: Latching) {
         self.latching = Some(latching);
     }
@@ -195,7 +195,7 @@ struct Teller {
     vehicle: Counts,
     machine: Counts,
     blackbox: Option<Health>,
-    /// Longest gap in the current minute.
+    /// Longest time between two steps since it was last logged.
     gap: Duration,
     told_at: Instant,
 }
@@ -260,7 +260,7 @@ impl Teller {
     }
 }
 
-/// Three seconds of steps.
+/// Maximum steps that wait in a hook's queue: three seconds.
 const STEPS_MAX: usize = 300;
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
 

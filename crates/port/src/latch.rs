@@ -18,7 +18,7 @@ use tautline_units::Instant;
 pub struct Latching {
     shared: Arc<Shared>,
     wake: SyncSender<()>,
-    /// Time since which the file has not held the wanted latch.
+    /// Time since which the file has not held the wanted latch; `None` while it does.
     behind_since: Option<Instant>,
 }
 
@@ -37,7 +37,8 @@ pub struct LatchWriter {
 struct Shared {
     /// Number of a stop; 0 if there is none.
     wanted: AtomicU64,
-    /// Number of the stored stop, or [`REFUSED`].
+    /// Number of the stop that the file holds, 0 if it holds none, or [`REFUSED`] before the first
+    /// write and after a failed one.
     kept: AtomicU64,
 }
 
@@ -51,7 +52,8 @@ pub fn latch(file: &Path, latched: Option<Stop>) -> (Latching, LatchWriter) {
 }
 
 impl Latching {
-    /// Returns the state of the latch's storage at `now`, for the guard's next step.
+    /// Returns which latch the file holds, for the guard's next step at `now`. It is refused after
+    /// a failed write, and once the wanted latch has been missing for [`BEHIND_MAX`].
     pub fn state(&mut self, now: Instant) -> Latch {
         let kept = self.shared.kept.load(Ordering::Acquire);
         if kept == self.shared.wanted.load(Ordering::Relaxed) {
@@ -65,7 +67,7 @@ impl Latching {
         }
     }
 
-    /// Requests storage of the latch of `stop`, or of none.
+    /// Requests that the file hold the latch of `stop`, or none; never waits.
     pub fn keep(&mut self, stop: Option<Stop>) {
         let wanted = number(stop);
         if self.shared.wanted.swap(wanted, Ordering::Relaxed) != wanted {
@@ -78,8 +80,8 @@ impl Latching {
 impl LatchWriter {
     /// Writes the file whenever its latch changes, until the other end is dropped.
     ///
-    /// After a failure the write is retried every second. While no latch is set, a test file is
-    /// written every minute, so that a failing disk is detected before a stop needs it.
+    /// After a failure the write is retried every second. Without a change, a test file is written
+    /// every minute, so that a failing disk is detected before a stop needs it.
     pub fn run(mut self) {
         loop {
             self.turn();
@@ -94,7 +96,7 @@ impl LatchWriter {
         }
     }
 
-    /// Updates the file to the wanted latch.
+    /// Makes the file hold the wanted latch; if it does already, only tests that it can be written.
     fn turn(&mut self) {
         let wanted = self.shared.wanted.load(Ordering::Relaxed);
         let is_kept = wanted == self.shared.kept.load(Ordering::Relaxed);
@@ -162,7 +164,7 @@ fn number(stop: Option<Stop>) -> u64 {
 
 /// Value for "not stored", above every stop.
 const REFUSED: u64 = u64::MAX;
-/// Time without a successful write after which the disk counts as refusing the latch.
+/// Time without the wanted latch in the file after which the disk counts as refusing it.
 const BEHIND_MAX: Duration = Duration::from_secs(2);
 const RETRY: Duration = Duration::from_secs(1);
 const TRY_INTERVAL: Duration = Duration::from_secs(60);

@@ -14,9 +14,9 @@ use tautline_units::Instant;
 /// Settings of the brake that a machine's side applies without a guard.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
-    /// Time without a control frame after which it brakes; default 30 ms.
+    /// Age of the newest control frame above which the machine brakes; default 30 ms.
     pub control_timeout: Duration,
-    /// Share of the service brake that it applies; default 0.5.
+    /// Share of the service brake that the machine applies while it moves, 0 to 1; default 0.5.
     pub brake: f32,
 }
 
@@ -144,9 +144,9 @@ struct Follower {
     heard_at: Option<Instant>,
     pauses: Pauses,
     turned_at: Option<Instant>,
-    /// Time at which it last braked by itself.
+    /// Time at which the machine last braked by itself after a first control frame.
     silent_at: Option<Instant>,
-    /// Time since which it ignores the guard in order to end.
+    /// Time since which the machine ignores the guard in order to end; `None` before.
     ends_since: Option<Instant>,
 }
 
@@ -170,8 +170,8 @@ impl Follower {
         self.ends_since.get_or_insert(now);
     }
 
-    /// Returns whether the machine may be left: it ends and is stationary, or [`END_MAX`] has
-    /// passed.
+    /// Returns whether the machine may be left: its end has begun, and it is stationary or
+    /// [`END_MAX`] has passed since.
     fn may_leave(&self, state: &MachineState, now: Instant) -> bool {
         self.ends_since.is_some_and(|since| stands(state) || now.since(since) >= END_MAX)
     }
@@ -202,7 +202,8 @@ impl Follower {
         self.pauses.hear();
     }
 
-    /// Returns the controls for the machine.
+    /// Returns the controls for the machine: the newest of the guard, or if they are too old or the
+    /// end has begun, those of its own braking.
     fn controls(&mut self, state: &MachineState, now: Instant) -> Controls {
         let silence = self.heard_at.map(|at| self.pauses.count(now.since(at)));
         let is_heard = silence.is_some_and(|silence| silence <= self.settings.control_timeout);
@@ -223,7 +224,8 @@ impl Follower {
         }
     }
 
-    /// Returns the state reported to the guard; for some frames it notes that the guard was silent.
+    /// Returns `state` as it is reported to the guard: with a notice while and for [`SILENT_TOLD`]
+    /// after the machine braked by itself.
     fn told(&self, state: MachineState, now: Instant) -> MachineState {
         let was_silent = self.silent_at.is_some_and(|at| now.since(at) < SILENT_TOLD);
         let notices = state.notices.with_if(Notice::GuardSilent, was_silent);
@@ -236,13 +238,15 @@ fn stands(state: &MachineState) -> bool {
     state.speed.abs() < STANDING_SPEED
 }
 
-/// Minimum period: a machine gets at most a thousand turns a second.
+/// Minimum time between two turns: a machine gets at most a thousand a second.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
 /// Speed in m/s below which the machine counts as stationary.
 const STANDING_SPEED: f32 = 0.05;
-/// Time for which the silence is reported: ten frames, the maximum loss within one sequence.
+/// Time for which a silence of the guard is still reported after its end: ten frames, the maximum
+/// loss within one sequence.
 const SILENT_TOLD: Duration = Duration::from_millis(100);
-/// Time after which a moving machine has no working brake, or does not know its speed.
+/// Time of braking after which a machine is left though it moves: it has no working brake, or does
+/// not know its speed.
 const END_MAX: Duration = Duration::from_secs(30);
 const DATAGRAMS_MAX: usize = 32;
 

@@ -138,7 +138,7 @@ fn target(signal: &Signal, received: &Received, extras: &mut Vec<Extra>) -> Resu
     Ok(Target::Light(member::<Light>("signal", name)?, condition))
 }
 
-/// Refuses what has no meaning for this use of a signal.
+/// Fails if the map gives a field that has no meaning for this use of a signal.
 fn unused(received: &Received) -> Result<(), String> {
     let Received { state, extra, .. } = received;
     let is_gear = *state == Some(State::Gear);
@@ -208,7 +208,7 @@ fn member<E: Member>(what: &str, name: &str) -> Result<E, String> {
     found.ok_or_else(|| format!("there is no {what} {name:?}: {}", nearest(name, names)))
 }
 
-/// Returns the name of a variant in a map.
+/// Returns the name that a variant has in a map: `local_stop` for `LocalStop`.
 pub(crate) fn snake(member: impl std::fmt::Debug) -> String {
     let mut snake = String::new();
     for (index, letter) in format!("{member:?}").chars().enumerate() {
@@ -220,8 +220,8 @@ pub(crate) fn snake(member: impl std::fmt::Debug) -> String {
     snake
 }
 
-/// A message is lost after this many of its periods.
+/// Periods without a frame after which a message is lost, unless the map has a timeout.
 const PERIODS: u64 = 5;
 const TIMEOUT_MS_MAX: u64 = 10_000;
-/// Limit of comma's panda.
+/// Mismatches at which a message is lost, unless the map has a number: as in comma's panda.
 const MISMATCH_MAX: u32 = 5;

@@ -135,7 +135,8 @@ impl Resolver<'_> {
         Some(Bound { signal: signal.clone(), terms: terms?, limits, last: 0.0 })
     }
 
-    /// Sets the switches of multiplexed signals that are sent.
+    /// Sets in `data` the switches that the multiplexed signals of `used` need, except those that
+    /// the map sends itself; notes signals that no frame can have together.
     fn select(&mut self, message: &Message, used: &[(usize, usize)], data: &mut [u8]) {
         // Those that the map sends itself have their value already.
         let mut set: BTreeSet<usize> = used.iter().map(|(_, index)| *index).collect();
@@ -161,7 +162,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns counter and checksum of a message that is sent or received.
+    /// Returns counter and checksum of a message that is sent or received; `None` after noting a
+    /// mistake in them.
     pub(super) fn seal(
         &mut self,
         line: usize,
@@ -340,5 +342,5 @@ fn check_of(message: &Message, written: &written::Checksum) -> Result<Check, Str
     Ok(Check { kind, at, nibble: nibble.transpose()? })
 }
 
-/// Longest period: a message that comes less often is no command.
+/// Maximum period in milliseconds: a message that comes less often is no command.
 const PERIOD_MS_MAX: u64 = 10_000;

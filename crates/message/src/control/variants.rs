@@ -19,7 +19,7 @@ use crate::wire::{
 type Fbb = FlatBufferBuilder<'static>;
 type Message = WIPOffset<UnionWIPOffset>;
 
-/// Writes `control`'s table and returns its type.
+/// Writes the table of `control`; returns the type of the message and the table's place.
 pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Message) {
     match control {
         Control::RegisterVehicle { .. } => {
@@ -63,7 +63,7 @@ pub(super) fn write(control: &Control, builder: &mut Fbb) -> (ControlMessage, Me
     }
 }
 
-/// Returns the variant in a verified root.
+/// Returns the message in a verified root, after a check of every value.
 pub(super) fn read(root: wire_control::Control<'_>) -> Result<Control, Error> {
     let read = match root.message_type() {
         ControlMessage::RegisterVehicle => root.message_as_register_vehicle().map(|table| {
@@ -514,17 +514,18 @@ fn addresses(vector: Vector<'_, ForwardsUOffset<&str>>) -> Result<Vec<String>, E
 pub(super) const VEHICLE_COUNT_MAX: usize = 256;
 /// Maximum number of relays of a lease.
 const RELAY_COUNT_MAX: usize = 4;
-/// Maximum length of a part of an order's answer: half of a message.
+/// Maximum length of a part of an order's answer in bytes: half of a message.
 const PART_BYTES_MAX: usize = 32 * 1024;
-/// Maximum length of a token: one and a half times the present length.
+/// Maximum length of a token in bytes: one and a half times the present length.
 const TOKEN_BYTES_MAX: u16 = 256;
 /// Maximum number of addresses of one peer: twice the links of a session.
 const ADDRESS_COUNT_MAX: usize = 32;
 /// Maximum number of candidates of one peer.
 const CANDIDATE_COUNT_MAX: usize = 32;
-/// Maximum length of a vehicle's location: a full list of vehicles must fit in one message.
+/// Maximum length of a vehicle's location in bytes: a full list of vehicles must fit in one
+/// message.
 pub(super) const PLACE_BYTES_MAX: usize = 32;
 /// Highest index of a socket: a session has sixteen links.
 const END_MAX: u16 = 15;
-/// Maximum length of a signed order or answer; larger than any.
+/// Maximum length in bytes of a signed order or answer; none is as long.
 const SIGNED_BYTES_MAX: usize = 256;

@@ -7,7 +7,7 @@ use super::field::Field;
 use super::pose::Pose;
 use crate::generated::point_cloud::{self as wire_cloud, PointCloud as Root};
 
-/// The clouds of one sensor, written one after the other into the same buffer.
+/// Buffer into which the clouds of one sensor are written one after the other.
 ///
 /// FlatBuffers builds a message from its end, so points written first come last, directly after
 /// their length. The bytes before them are therefore built without points. They are the same for
@@ -18,7 +18,7 @@ pub(crate) struct Bulk {
     message: Vec<u8>,
 }
 
-/// A cloud's header without its time.
+/// Everything in a cloud's message except time and points.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Head<'a> {
     pub(super) frame_id: &'a str,
@@ -39,7 +39,8 @@ struct Known {
 }
 
 impl Bulk {
-    /// Writes everything but the points and returns the `length` bytes for the points.
+    /// Writes the message except its points, and returns the `length` bytes into which the caller
+    /// writes them.
     ///
     /// The caller must write all of these bytes: they hold old contents.
     pub(super) fn begin(
@@ -116,7 +117,7 @@ fn time_at(bytes: &[u8]) -> Option<usize> {
     place(root.timestamp()?.0.as_slice(), bytes)
 }
 
-/// Returns the offset of `part`, a subslice of `whole`.
+/// Returns the offset in bytes of `part`, a subslice of `whole`; `None` if it begins before it.
 pub(super) fn place(part: &[u8], whole: &[u8]) -> Option<usize> {
     (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)
 }
@@ -132,7 +133,8 @@ pub(super) const NANOS: u64 = 1_000_000_000;
 pub(super) const TIME: usize = 8;
 /// Length in bytes of the point data's length field, which directly precedes the points.
 pub(super) const LENGTH: usize = 4;
-/// Options without limits: encoding writes values unchecked; decoding refuses invalid ones.
+/// Options of the verifier for a message just written: without limits on its size, since encoding
+/// writes values unchecked.
 const UNLIMITED: VerifierOptions = VerifierOptions {
     max_depth: 8,
     max_tables: usize::MAX,

@@ -17,7 +17,11 @@ pub struct Field {
 }
 
 impl Field {
-    /// Returns the field, if it lies within a record of `stride`.
+    /// Returns the field.
+    ///
+    /// # Errors
+    /// [`Error::OutsideRecord`] if it does not lie within a record of `stride`; others if its name
+    /// or its type is invalid.
     pub(super) fn read(
         field: wire_cloud::PackedElementField<'_>,
         stride: ByteCount,

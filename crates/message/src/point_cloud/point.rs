@@ -27,11 +27,11 @@ pub trait Record: Copy {
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 #[repr(C)]
 pub struct Point {
-    /// Coordinate in metres.
+    /// Coordinate along x in metres.
     pub x: f32,
-    /// Coordinate in metres.
+    /// Coordinate along y in metres.
     pub y: f32,
-    /// Coordinate in metres.
+    /// Coordinate along z in metres.
     pub z: f32,
     /// Strength of the echo, in the sensor's own unit.
     pub intensity: f32,
@@ -86,7 +86,8 @@ pub(super) fn write_records<R: Record>(points: &[R], bytes: &mut [u8]) {
     }
 }
 
-/// Reads the points of `data` into `points`, for any record layout.
+/// Replaces the contents of `points` by the points of `data`, whose records have any layout.
+/// Numbers that a record lacks are 0.
 pub(super) fn gather<R: Record>(
     data: &[u8],
     stride: ByteCount,

@@ -131,7 +131,10 @@ impl<'a> View<'a> {
     }
 }
 
-/// Returns `data`, if it consists of complete records and is not too long.
+/// Returns `data` unchanged.
+///
+/// # Errors
+/// [`Error::TooLong`], or [`Error::Ragged`] if it does not consist of complete records.
 pub(super) fn whole_records(data: &[u8], stride: ByteCount) -> Result<&[u8], Error> {
     length("data", data.len(), DATA_BYTES_MAX)?;
     if !ByteCount::of(data).get().is_multiple_of(stride.get()) {
@@ -146,7 +149,7 @@ pub(super) fn read_time(time: &wire_cloud::Time) -> Result<Instant, Error> {
     Ok(Instant::from_nanos(u64::from(time.sec()) * NANOS + nanos))
 }
 
-/// Reads the pose; missing parts keep their defaults.
+/// Reads the pose; a missing position is the origin, and a missing orientation no rotation.
 fn read_pose(pose: wire_cloud::Pose<'_>) -> Result<Pose, Error> {
     let mut read = Pose::default();
     if let Some(position) = pose.position() {
@@ -165,5 +168,5 @@ fn read_pose(pose: wire_cloud::Pose<'_>) -> Result<Pose, Error> {
     Ok(read)
 }
 
-/// Limit on a position: beyond the planets, no value is a measurement.
+/// Limit on each coordinate of a position in metres: beyond the planets, no value is a measurement.
 const METRES_MAX: f64 = 1e12;

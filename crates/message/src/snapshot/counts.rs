@@ -15,7 +15,8 @@ macro_rules! counts {
         }
 
         impl $name {
-            /// Returns the counters, each obtained from `count` by its name.
+            /// Returns a set whose counters are the results of `count`, called with each field's
+            /// name.
             pub fn by_name(mut count: impl FnMut(&'static str) -> u64) -> Self {
                 Self { $($field: count(stringify!($field)),)+ }
             }

@@ -33,22 +33,22 @@ fields! {
         rtt_ms: Option<f32> = rtt_ms as Known::MILLIS,
         /// Smoothed one-way delay towards this end in milliseconds, if known.
         owd_ms: Option<f32> = owd_ms as Known::MILLIS,
-        /// Variation of that delay in milliseconds, if known.
+        /// Variation of the one-way delay towards this end in milliseconds, if known.
         jitter_ms: Option<f32> = jitter_ms as Known::MILLIS,
         /// Share lost of the packets sent and reported in the last second, 0 to 1, if there were
         /// any.
         loss_out: Option<f32> = loss_out as Known::SHARE,
         /// Share lost of the other end's packets in the last second, 0 to 1, if any arrived.
         loss_in: Option<f32> = loss_in as Known::SHARE,
-        /// One-way delays to the other end, if known.
+        /// Percentiles of the one-way delay to the other end in the last ten seconds, if known.
         owd_out: Option<Delays>,
-        /// One-way delays to this end, if known.
+        /// Percentiles of the one-way delay to this end in the last ten seconds, if known.
         owd_in: Option<Delays>,
         /// Media queued for this link; below 4 GiB.
         queued: ByteCount = queued_bytes as BytesU32,
         /// Bytes sent and not yet reported; below 4 GiB.
         in_flight: ByteCount = in_flight_bytes as BytesU32,
-        /// True if a relay carries it.
+        /// True if a relay carries the link.
         relayed: bool = relayed as Plain,
         /// Added round-trip time of the relay, compared with a direct link of the same socket, in
         /// milliseconds, if both are known.
@@ -109,11 +109,11 @@ impl RateControl {
 /// Percentiles of the delays of the last ten seconds, in milliseconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Delays {
-    /// Median.
+    /// Median delay in milliseconds.
     pub p50: f32,
-    /// 95th percentile.
+    /// 95th percentile of the delays in milliseconds.
     pub p95: f32,
-    /// 99th percentile.
+    /// 99th percentile of the delays in milliseconds.
     pub p99: f32,
 }
 
@@ -142,7 +142,7 @@ counts! {
         again: packets_again,
         /// Packets dropped here: too late, or the address was not validated.
         dropped: packets_dropped,
-        /// Packets withdrawn from the link when it possibly carried nothing any more.
+        /// Packets taken back before they were sent, because the link might not work any more.
         withdrawn: packets_withdrawn,
         /// Packets sent.
         sent: packets_sent,
