@@ -377,7 +377,7 @@ struct Cadence {
     /// interval. Set by a picture at least as late as the one skipped before it; cleared by one
     /// whose lateness is at most a quarter of an interval.
     is_source_slow: bool,
-    /// Number of late pictures that were taken and dated by their arrival.
+    /// Number of pictures that came late, were taken and dated by their arrival.
     delayed: u64,
 }
 
