@@ -46,17 +46,17 @@ impl Rig {
         Self { emulator, names }
     }
 
-    /// Opens something on the vehicle's side.
+    /// Runs `open` in the vehicle's namespace, and returns what it opens.
     fn vehicle<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
         Namespace::open_or_make(&self.names[0]).unwrap().within(open).unwrap()
     }
 
-    /// Opens something on the operator's side.
+    /// Runs `open` in the operator's namespace, and returns what it opens.
     fn operator<T: Send>(&self, open: impl FnOnce() -> T + Send) -> T {
         Namespace::open_or_make(&self.names[1]).unwrap().within(open).unwrap()
     }
 
-    /// Ends the emulator with a signal, and returns its output.
+    /// Ends the emulator with a signal, and returns the JSON that it prints.
     fn end(mut self, signal: &str) -> Value {
         let pid = self.emulator.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
@@ -87,7 +87,8 @@ fn bound(address: &str) -> UdpSocket {
     socket
 }
 
-/// Returns a file of two links of 8 Mbit/s up; the second has a delay of 40 ms each way.
+/// Returns a settings file of two links of 8 Mbit/s up; the second has a delay of 40 ms each way,
+/// the first of 10 ms.
 fn two_links() -> tempfile::NamedTempFile {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     for (name, delay) in [("a", 10.0), ("b", 40.0)] {

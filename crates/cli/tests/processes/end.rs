@@ -73,7 +73,8 @@ fn nothing_that_a_switchboard_makes_of_answers_is_believed() {
     assert!(told.contains("has begun; epoch 7\n") && !told.contains("holds it"), "{told}");
 }
 
-/// Runs `tautline end` with a switchboard that delivers these answers and disconnects.
+/// Runs `tautline end` with a switchboard that delivers these answers to the order and disconnects;
+/// returns its output and exit code.
 fn end(answers: impl Fn(&SignedOrder) -> Vec<Vec<u8>>) -> (String, Option<i32>) {
     let folder = tempfile::tempdir().expect("a folder");
     let output = Runtime::new().expect("threads").block_on(async {

@@ -29,7 +29,7 @@ fn car(flags: &[&'static str]) -> Rig {
 }
 
 /// Returns the distance in metres that a stop may take from `speed` m/s. It covers the silence, the
-/// time of a signal and a reading of the car on a busy machine, and the ramp down at 4 m/s².
+/// time of a signal and a reading of the car on a busy machine, and the braking at 4 m/s².
 fn bound(speed: f64, silence: Duration) -> f64 {
     speed * (silence.as_secs_f64() + 0.5 + 0.2) + speed * speed / (2.0 * 4.0)
 }

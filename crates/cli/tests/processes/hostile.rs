@@ -1,5 +1,5 @@
-//! A vehicle with a switchboard, components and orders that would end its drive: over loopback
-//! sockets.
+//! Tests of a vehicle with a switchboard, components and orders that would end its drive, over
+//! loopback sockets.
 #![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 pub(crate) mod stand;
@@ -29,7 +29,8 @@ use stand::{
     grey, identity,
 };
 
-/// Runs a test in real time, like those with real processes.
+/// Runs a test in real time, and repeats it after a stall of the machine, like those with real
+/// processes.
 pub(crate) fn tried(test: impl AsyncFn()) {
     crate::tries::tried(|| Runtime::new().unwrap().block_on(test()));
 }

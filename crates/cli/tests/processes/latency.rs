@@ -86,7 +86,8 @@ fn a_malformed_line_is_reported_by_its_number_and_skipped() {
     assert!(words.starts_with("tautline: cannot read nowhere.csv: "), "{words}");
 }
 
-/// Starts switchboard, relay, vehicle and operator, which write into folders of that name.
+/// Starts switchboard, relay, vehicle and operator; those that measure latency write it into
+/// folders below `folder`.
 fn drive(folder: &Path) -> Running {
     let [board, relays @ ..] =
         [(); 3].map(|()| free_port(Ipv4Addr::LOCALHOST.into()).expect("a port"));
@@ -118,7 +119,7 @@ fn drive(folder: &Path) -> Running {
     running
 }
 
-/// Waits until each leg has some samples.
+/// Waits until the files of each leg have some samples.
 fn await_legs(folder: &Path) {
     let clock = Clock::start();
     let begun = clock.now();

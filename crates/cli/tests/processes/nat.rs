@@ -156,13 +156,14 @@ fn behaviour(kinds: &[Kind]) -> (String, String) {
 }
 
 /// Returns the time from the introduction until pictures arrive in one direction and feedback in
-/// the other.
+/// the other; `None` if that exceeds [`DRIVES_WITHIN`].
 fn meet(mut network: Network, server: &str) -> Option<Duration> {
     network.ready();
     Rig::start(network, server).meets_within(DRIVES_WITHIN)
 }
 
-/// Returns whether two ends behind such NATs can meet without a relay, according to [RFC4787].
+/// Returns whether two ends behind NATs with this mapping and filtering can meet without a relay,
+/// according to [RFC4787].
 fn can_meet(a: (&str, &str), b: (&str, &str)) -> bool {
     match (a.0 == "nothing", b.0 == "nothing") {
         (true, true) => true,
@@ -177,5 +178,6 @@ fn can_meet(a: (&str, &str), b: (&str, &str)) -> bool {
 }
 
 const DRIVES_WITHIN: Duration = Duration::from_secs(2);
-/// Two round trips, which are negligible here, and 0.1 s.
+/// Greatest gap between slices that is allowed: two round trips, which are negligible here, and 0.1
+/// s.
 const FROZEN_MAX: Duration = Duration::from_millis(100);

@@ -15,7 +15,7 @@ fn path(folder: &Path, name: &str) -> String {
     folder.join(name).to_str().expect("a plain path").to_owned()
 }
 
-/// Returns the number after `label` in the figures.
+/// Returns the number after `label` in the printed figures.
 fn figure(figures: &str, label: &str) -> f64 {
     let line = figures.lines().find_map(|line| line.strip_prefix(label));
     let number = line.and_then(|rest| rest.split_whitespace().next());
@@ -29,7 +29,8 @@ fn a_recording_over_a_clean_link_equals_the_clip_and_plays() {
     });
 }
 
-/// The last 4 of 500 rows are no complete macroblock: the strip contains exactly them all the same.
+/// Records a clip of 500 rows: the last 4 are no complete macroblock, and the last strip contains
+/// exactly them all the same.
 #[test]
 fn a_clip_of_another_size_comes_through_at_its_own() {
     tried(|| {

@@ -35,7 +35,8 @@ fn in_a_runtime(work: impl Future<Output = ()>) {
     runtime.expect("threads of its own").block_on(work);
 }
 
-/// Fails the first relay of a session; the second, which was warm, takes over.
+/// Sends `signal` to the first relay of a session, so that it fails; the second, which was warm,
+/// must take over.
 async fn the_first_relay_fails(signal: &str) {
     let stand = Stand::start();
     let (mut vehicle, mut operator) = (stand.end(VEHICLE), stand.end(OPERATOR));
@@ -66,7 +67,7 @@ async fn the_first_relay_fails(signal: &str) {
 }
 
 /// Sends a slice and a command every 20 ms for `long`; calls `then` after a quarter of it. Returns
-/// the longest gaps between slices and between commands.
+/// the longest gaps between arrivals of slices and of commands.
 fn drive(vehicle: &End, operator: &End, long: Duration, then: impl FnOnce()) -> [Duration; 2] {
     let (begun, mut then) = (vehicle.clock.now(), Some(then));
     let (mut heard_at, mut gap) = ([begun; 2], [Duration::ZERO; 2]);

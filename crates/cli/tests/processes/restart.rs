@@ -109,8 +109,8 @@ impl Demo {
         Store::open(&folder).and_then(|store| store.load()).expect("a store")
     }
 
-    /// Returns the units that the operator has received in its present session; 0 while it does not
-    /// answer.
+    /// Returns the number of units that the operator has received in its present session; 0 while
+    /// it does not answer.
     fn units(&self) -> u64 {
         let Ok(mut stream) = TcpStream::connect(&self.console) else { return 0 };
         let request = format!("GET /metrics HTTP/1.0\r\nHost: {}\r\n\r\n", self.console);
@@ -124,7 +124,7 @@ impl Demo {
         line.and_then(|count| count.parse().ok()).unwrap_or(0)
     }
 
-    /// Waits until video arrives: the count rises for one second.
+    /// Waits until video arrives: the count of units rises for one second.
     #[expect(clippy::disallowed_methods, reason = "a test of real processes waits in real time")]
     fn await_video(&self, what: &str) {
         let begun = Instant::now();

@@ -69,7 +69,7 @@ fn watched(test: impl Fn()) -> (thread::Result<()>, Duration) {
     })
 }
 
-/// Returns the processors that this process may use, one per set.
+/// Returns the processors that this process may use, each as a set of its own.
 fn processors() -> Vec<CpuSet> {
     let all = sched::sched_getaffinity(Pid::from_raw(0)).expect("a process may ask for its own");
     let ours = (0..CpuSet::count()).filter(|at| all.is_set(*at) == Ok(true));
@@ -81,7 +81,8 @@ fn processors() -> Vec<CpuSet> {
     .collect()
 }
 
-/// Returns the greatest excess of many short sleeps on `processor`.
+/// Returns the greatest time by which a short sleep on `processor` took too long, out of many until
+/// `is_over`.
 #[expect(clippy::disallowed_methods, reason = "how the machine runs is seen by its clock")]
 fn watch(processor: CpuSet, is_over: &AtomicBool) -> Duration {
     sched::sched_setaffinity(Pid::from_raw(0), &processor).expect("this process may run there");
@@ -94,12 +95,12 @@ fn watch(processor: CpuSet, is_over: &AtomicBool) -> Duration {
     longest
 }
 
-/// Write-locked by a repeated test, read-locked by the tests that run concurrently for the first
-/// time.
+/// Lock that keeps a repeated test alone: it holds the write lock, tests that run for the first
+/// time hold read locks.
 static BESIDE: RwLock<()> = RwLock::new(());
 const TRIES: usize = 8;
 const CALM_SECONDS_MOST: usize = 15;
 const LOOK: Duration = Duration::from_millis(5);
-/// Half of the shortest silence after which a component counts another as dead and stops the
-/// machine.
+/// Delay of a ready thread that counts as a stall of the machine: half of the shortest silence
+/// after which a component counts another as dead and stops the machine.
 const STALL: Duration = Duration::from_millis(50);

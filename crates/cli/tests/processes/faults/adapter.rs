@@ -93,7 +93,7 @@ fn an_adapter_whose_machine_fails_leaves_it_on_its_full_brake() {
     assert_eq!(applied, ["2 0.1 0.0 0.5 0 0 32", "2 0.1 0.0 1.0 0 0 32"]);
 }
 
-/// Newest output of a machine: metres per second, and metres.
+/// Newest output of a machine: its speed in metres per second, and its position in metres.
 struct Printed {
     newest: Arc<Mutex<(f64, f64)>>,
     reader: JoinHandle<()>,
@@ -117,7 +117,7 @@ impl Printed {
         *self.newest.lock().expect("nobody panics with it")
     }
 
-    /// Waits until the machine stands; returns its position.
+    /// Waits until the machine stands; returns its position in metres.
     fn stands(&self) -> f64 {
         for _ in 0..2_000 {
             let (speed, x) = self.newest();
@@ -129,7 +129,7 @@ impl Printed {
         panic!("it does not stand: {:?}", self.newest());
     }
 
-    /// Waits until the machine's process has ended; returns its last output.
+    /// Waits until the machine's process has ended; returns its last output, speed and position.
     fn last(self) -> (f64, f64) {
         self.reader.join().expect("it only reads");
         *self.newest.lock().expect("nobody panics with it")
@@ -139,7 +139,8 @@ impl Printed {
 /// Speed in m/s below which an adapter counts its machine as standing; its output is rounded.
 const STANDING: f64 = 0.05;
 
-/// An adapter whose machine drives until its bus fails, and that prints the applied controls.
+/// Python text of an adapter whose machine drives until its bus fails, and that prints the applied
+/// controls.
 const FAILING: &str = r#"
 import machine
 

@@ -101,7 +101,7 @@ fn drive(rig: &Rig<Remote>, span: Duration) -> Driven {
 }
 
 impl Driven {
-    /// Returns the results since the counts `pictures` and `lost`.
+    /// Returns the operator's results since it counted `pictures` and `lost`.
     fn since(operator: &Operator, pictures: u64, lost: u64) -> Self {
         let delays = operator.take_delays();
         let gaps = delays.windows(2).map(|pair| pair[1].came_at.since(pair[0].came_at));
@@ -217,7 +217,7 @@ impl Network {
         writeln!(input, "{word}").expect("it listens");
     }
 
-    /// Ends it, and returns its counts.
+    /// Ends the network's process, and returns the counts that it prints.
     fn end(mut self) -> Vec<String> {
         self.input = None;
         let counts: Vec<String> = (&mut self.output).lines().map_while(Result::ok).collect();

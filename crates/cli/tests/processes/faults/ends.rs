@@ -1,4 +1,5 @@
-//! Requests to end, refusals and contenders while the machine moves: real processes.
+//! Requests to end, refusals and second processes of the same name while the machine moves: real
+//! processes.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -175,7 +176,8 @@ fn a_copy_that_registers_first_after_a_restart_is_refused() {
     });
 }
 
-/// Returns the first line with these words on a process's standard error within 20 s.
+/// Returns the first line with these words on a process's standard error; `None` if none comes
+/// within 20 s.
 fn line_with(child: &mut Child, words: &'static str) -> Option<String> {
     let errors = BufReader::new(child.stderr.take().expect("it is ours to read"));
     let (tell, told) = channel();

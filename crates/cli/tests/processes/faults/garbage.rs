@@ -12,7 +12,7 @@ use tautline_net::datagram::{Address, Client, Server};
 use tautline_net::realtime;
 use tautline_units::Instant;
 
-/// Output in place of a sound frame.
+/// Output for each sound frame.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Garbage {
     /// The frame only.
@@ -25,7 +25,7 @@ pub(crate) enum Garbage {
 }
 
 impl Garbage {
-    /// Sends the output for the frame `sound`, which is the `turn`-th.
+    /// Sends the output for the sound frame `sound`, which is the `turn`-th.
     pub(crate) fn mix(self, sound: &[u8], turn: u64, mut send: impl FnMut(&[u8])) {
         // No more than that: a socket's queue holds ten.
         if self != Self::None {
@@ -64,7 +64,7 @@ fn spoiled(sound: &[u8], turn: u64) -> Vec<u8> {
 /// delays the controls.
 pub(crate) struct Between {
     garbage: Arc<Mutex<Garbage>>,
-    /// Additional delay of each control relative to the one before, in microseconds.
+    /// Additional delay of each control over that of the previous one, in microseconds.
     longer_us: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

@@ -19,9 +19,11 @@ use crate::tries::tried;
 /// Time for which a hung component may count as alive before the machine is stopped: the age limit
 /// of a picture.
 const PICTURE: Duration = Duration::from_millis(500);
-/// The same for the component that only reports to the operator and receives requests to end.
+/// Time for which a hung component that only reports to the operator and receives requests to end
+/// may count as alive before the machine is stopped.
 const PROCESS: Duration = Duration::from_secs(1);
-/// One step of the guard on a busy machine, and the brake's response.
+/// Time from the detection to the brake's effect: one step of the guard on a busy machine, and the
+/// brake's response.
 const ANSWER: Duration = Duration::from_millis(100);
 
 #[test]
@@ -229,7 +231,8 @@ fn goes_on_without(rig: &Rig, process: u32, own: &str, beside: &[&str]) {
 }
 
 /// Holds threads while the car drives at 5 m/s. It must stand within the distance of `alive` and
-/// the ramp, for one of these causes. It must also stand after their release, until it is armed.
+/// the braking, for one of these causes. It must also stand after the threads' release, until it is
+/// armed.
 fn held(rig: &Rig<Remote>, threads: &[u32], alive: Duration, causes: &[&str]) {
     let mut holds = Vec::new();
     stands(rig, alive, || holds.extend(threads.iter().map(|thread| Held::hold(*thread))));
@@ -262,8 +265,8 @@ fn is_told(rig: &Rig<Remote>, causes: &[&str]) {
     panic!("{:?}, none of {causes:?}", rig.cause());
 }
 
-/// Returns the metres of a manoeuvre from `speed` m/s: 1.5 m/s^2, rising at 5 m/s^3 to 4, plus the
-/// controller's lag.
+/// Returns the metres of a manoeuvre from `speed` m/s: it brakes at 1.5 m/s^2, rising at 5 m/s^3 to
+/// 4 m/s^2; the controller's lag is added.
 fn ramp(speed: f64) -> f64 {
     let ramped = 1.5 * 0.5 + 5.0 * 0.5 * 0.5 / 2.0;
     if speed < ramped {

@@ -78,7 +78,7 @@ impl Operator {
         Self { wanted, told, delays, stop, thread: Some(thread) }
     }
 
-    /// Takes the delays of the slices that arrived since the last call.
+    /// Returns the delays of the slices that arrived since the last call.
     pub(crate) fn take_delays(&self) -> Vec<Delays> {
         std::mem::take(&mut *self.delays.lock().expect("nobody panics with it"))
     }
@@ -104,7 +104,7 @@ impl Operator {
         self.want(|wanted| wanted.is_arming = false);
     }
 
-    /// Returns the guard's state in the newest telemetry.
+    /// Returns the guard's status in the newest telemetry; `None` before the first.
     pub(crate) fn guard(&self) -> Option<Status> {
         self.told().telemetry.and_then(|telemetry| telemetry.status().copied())
     }
@@ -145,7 +145,7 @@ impl Drop for Operator {
     }
 }
 
-/// State of the operator's thread.
+/// State of the thread that plays the operator.
 struct Seat {
     own: Identity,
     vehicle: tautline_transport::crypto::PublicKey,
@@ -156,7 +156,7 @@ struct Seat {
     sequence: u64,
     act: Option<Act>,
     cited: u32,
-    /// Strips that have arrived of each incomplete picture.
+    /// Strips that have arrived of each incomplete picture, as bits.
     strips: BTreeMap<u32, u64>,
     /// Bits of all strips of a picture.
     whole: u64,
@@ -321,5 +321,5 @@ const CONSOLE: u64 = 7;
 const TURN: Duration = Duration::from_millis(20);
 /// Pause before a refused vehicle is taken again.
 const AGAIN: Duration = Duration::from_millis(300);
-/// The same as a command's.
+/// Deadline of the units that the operator sends, the product's own of a command.
 const DEADLINE: Duration = Duration::from_millis(250);

@@ -34,7 +34,8 @@ impl Default for Place {
     }
 }
 
-/// A real vehicle, the switchboard, and an operator who sees every complete picture.
+/// Vehicle and switchboard as real processes, and an operator played by the test who sees every
+/// complete picture.
 pub(crate) struct Remote {
     pub(crate) operator: Operator,
     pub(crate) vehicle: Child,
@@ -44,17 +45,18 @@ pub(crate) struct Remote {
 }
 
 impl Rig<Remote> {
-    /// Starts everything, with these settings in addition to the vehicle's ordinary ones.
+    /// Starts switchboard, guard, car and vehicle, with these settings in addition to the vehicle's
+    /// ordinary ones.
     pub(crate) fn remote(settings: &str) -> Self {
         Self::remote_with(settings, &Setup::default())
     }
 
-    /// Starts everything for a test of drives that must not stop.
+    /// Starts all processes with the late limits, for a test of drives that must not stop.
     pub(crate) fn patient() -> Self {
         Self::remote_with("", &Setup { limits: Limits::Late, ..Setup::default() })
     }
 
-    /// Starts everything under the same guard, at another place.
+    /// Starts all processes as [`patient`](Self::patient) does, at another place.
     pub(crate) fn patient_at(place: &Place) -> Self {
         let network_of = place.network_of;
         Self::remote_at(place, "", &Setup { limits: Limits::Late, network_of, ..Setup::default() })
@@ -174,7 +176,7 @@ impl Remote {
         Another(another.expect("our own binary"))
     }
 
-    /// Returns the vehicle's child processes, which read a clip.
+    /// Returns the ids of the vehicle's child processes, which read a clip.
     pub(crate) fn children(&self) -> Vec<u32> {
         let tasks =
             std::fs::read_dir(format!("/proc/{}/task", self.vehicle.id())).expect("it runs");

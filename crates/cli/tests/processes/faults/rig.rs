@@ -41,9 +41,10 @@ pub(crate) enum BlackBox {
     /// No black box.
     #[default]
     Absent,
-    /// Records.
+    /// Black box that records.
     Records,
-    /// The system limits the guard's files to 512 bytes: enough for a latch, not for a recording.
+    /// Black box that cannot record, because the system limits the guard's files to 512 bytes:
+    /// enough for a latch only.
     Refused,
 }
 
@@ -64,14 +65,15 @@ impl Default for Setup {
 /// real-time threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Limits {
-    /// 0.1 s without a message of each other.
+    /// Guard and car stop after 0.1 s without a message of each other.
     Soon,
-    /// 0.5 s, and longer for pictures and commands: for drives that must not stop.
+    /// Guard and car stop after 0.5 s without a message of each other; pictures and commands may be
+    /// late too: for drives that must not stop.
     Late,
 }
 
 impl Limits {
-    /// Returns how long each may be without a message of the other.
+    /// Returns how long guard and car may be without a message of the other.
     pub(crate) fn silence(self) -> Duration {
         match self {
             Self::Soon => Duration::from_millis(100),
@@ -79,7 +81,7 @@ impl Limits {
         }
     }
 
-    /// Returns the guard's `[guard.latency]`.
+    /// Returns the section `[guard.latency]` of the guard's settings for these limits.
     fn latency(self) -> String {
         let ms = self.silence().as_millis();
         let silence = format!(
@@ -101,10 +103,10 @@ pub(crate) const ADAPTERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ad
 /// File of the guard's socket for the machine.
 pub(crate) const MACHINE: &str = "machine.sock";
 
-/// The processes, and the vehicle: one played by this test, or a
+/// Processes of guard and machine, and the vehicle: one played by this test, or a
 /// [`Remote`](crate::faults::remote::Remote).
 pub(crate) struct Rig<V = Vehicle> {
-    /// First, so that it ends before its peer.
+    /// Vehicle; the first field, so that it ends before its peer, the guard.
     pub(crate) vehicle: V,
     folder: tempfile::TempDir,
     setup: Setup,
@@ -269,7 +271,8 @@ impl<V> Rig<V> {
         self.stands_from(begun).0
     }
 
-    /// Waits for the same; returns the metres, and the top speed meanwhile, in m/s.
+    /// Waits until the car stands with both brakes applied; returns the metres travelled from
+    /// `begun`, and the top speed meanwhile in m/s.
     pub(crate) fn stands_from(&self, begun: f64) -> (f64, f64) {
         let mut fastest = 0.0_f64;
         for _ in 0..2_000 {
@@ -283,13 +286,13 @@ impl<V> Rig<V> {
         panic!("it does not stand: {} m/s", self.car("speed_metres_per_second"));
     }
 
-    /// Returns the cause of the guard's newest stop, from its log.
+    /// Returns the cause of the guard's newest stop, from its log; `None` before one.
     pub(crate) fn cause(&self) -> Option<String> {
         self.logged("the guard stops the machine", "cause=")
     }
 
-    /// Returns how many frames of strangers one end of the guard received, from its log, which
-    /// reports it every ten seconds.
+    /// Returns how many frames of strangers one end of the guard has received, from its log, which
+    /// reports it every ten seconds; `None` before.
     pub(crate) fn foreign(&self, end: &str) -> Option<u64> {
         let count = self.logged(&format!("frames from the {end} were rejected"), "foreign: ")?;
         count.trim_end_matches(',').parse().ok()
@@ -311,12 +314,13 @@ impl<V> Rig<V> {
         assert_eq!(end, (0.0, begun), "nobody armed it");
     }
 
-    /// Returns the path for a server of this test.
+    /// Returns the path of a file or socket of this test.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Returns the further output of a machine: metres per second, and metres.
+    /// Returns the lines that a machine prints from now on: its speed in metres per second, and its
+    /// position in metres.
     pub(crate) fn printed(&mut self) -> Box<dyn Iterator<Item = (f64, f64)> + Send> {
         let output = self.machine.stdout.take().expect("piped");
         let lines = BufReader::new(output).lines().map_while(Result::ok);
@@ -516,14 +520,14 @@ const LOG: &str = "guard.log";
 /// Maximum number of armings per test.
 const ARMED_MOST: usize = 10;
 
-/// Returns our own binary, without error output.
+/// Returns a command that runs our own binary without error output.
 pub(crate) fn tautline() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tautline"));
     command.stderr(Stdio::null()).env_remove("TAUTLINE_CONFIG");
     command
 }
 
-/// Sends a request to `address` in the network of another process.
+/// Sends a request to `address` in the network of another process, and returns the answer.
 fn ask_within(process: u32, address: &str, request: &str) -> String {
     let place = address.replace(':', "/");
     let ask = format!("exec 3<>/dev/tcp/{place} && printf %s \"$0\" >&3 && cat <&3");
@@ -533,7 +537,8 @@ fn ask_within(process: u32, address: &str, request: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Returns our own binary, in the network of another process.
+/// Returns a command that runs our own binary without error output in the network of another
+/// process; `None` is the test's own.
 pub(crate) fn tautline_in(network_of: Option<u32>) -> Command {
     let Some(process) = network_of else { return tautline() };
     let mut command = Command::new("nsenter");

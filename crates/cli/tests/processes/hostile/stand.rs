@@ -40,7 +40,7 @@ pub(crate) struct Stand {
     pub(crate) connection: Option<Connection>,
     pub(crate) car: Arc<Mutex<Car>>,
     pub(crate) stop: Arc<Notify>,
-    /// The vehicle's process, as a task in the test.
+    /// The vehicle's program, as a task in the test.
     pub(crate) run: JoinHandle<anyhow::Result<()>>,
     pub(crate) latest: Latest,
     _guarding: Guarding,
@@ -54,7 +54,8 @@ pub(crate) struct Guarding {
 }
 
 impl Guarding {
-    /// Starts both; returns the address at which the guard listens for the vehicle.
+    /// Starts guard and machine; also returns the address at which the guard listens for the
+    /// vehicle.
     pub(crate) fn start(car: Arc<Mutex<Car>>) -> (Self, Address) {
         let open = || Server::open(&"127.0.0.1:0".parse().unwrap()).unwrap();
         let (vehicle, machine) = (open(), open());
@@ -135,7 +136,7 @@ impl Stand {
         Self { listener, connection, car, stop, run, latest, _guarding: guarding, _folder: folder }
     }
 
-    /// Closes the connection and accepts the next.
+    /// Closes the switchboard's connection to the vehicle, and accepts the next.
     pub(crate) async fn restart(&mut self) {
         self.connection = None;
         self.connection = Some(accept(&self.listener).await);
@@ -200,7 +201,7 @@ pub(crate) struct Operator {
     pub(crate) telemetry: Option<Telemetry>,
     /// Guard tick of the newest picture.
     pub(crate) cited: u32,
-    /// True if it cites the tick from telemetry instead.
+    /// True if the operator cites the tick from telemetry in place of a picture's.
     pub(crate) cites_told: bool,
     pub(crate) act: Option<Act>,
 }
@@ -230,7 +231,7 @@ impl Operator {
         }
     }
 
-    /// Waits for the vehicle under this lease.
+    /// Starts the operator's end of a session under this lease, which waits for the vehicle.
     pub(crate) fn respond(&self, lease: [u8; 16]) {
         let (own, vehicle) = (identity(self.seed), identity(ROVER).public());
         let (seed, now) = ([lease[0]; 32], self.clock.now());
@@ -266,7 +267,7 @@ impl Operator {
         self.driver.handle().send(channels::COMMAND, command.encode(), deadline);
     }
 
-    /// Waits for more than `count` further slices.
+    /// Waits for more than `count` further slices, and sends commands meanwhile.
     pub(crate) async fn see(&mut self, count: usize) {
         self.newest();
         self.pictures = 0;
@@ -305,7 +306,7 @@ impl Operator {
         panic!("not armed: {:?}", self.newest());
     }
 
-    /// Sends the same command for `millis` ms.
+    /// Sends commands with the same throttle and steering until `is_so` holds.
     pub(crate) async fn drive_for(&mut self, throttle: f32, steering: f32, millis: u64) {
         for _ in 0..millis / 20 {
             self.command(throttle, steering);
@@ -313,7 +314,7 @@ impl Operator {
         }
     }
 
-    /// Sends the same command until `is_so` holds.
+    /// Sends commands with the same throttle and steering until `is_so` holds.
     pub(crate) async fn drive(&mut self, throttle: f32, steering: f32, is_so: impl Fn() -> bool) {
         for _ in 0..LONG.as_millis() / TURN.as_millis() {
             if is_so() {
@@ -351,7 +352,7 @@ impl Operator {
     }
 }
 
-/// The machine's state, as the test sees it.
+/// State of the machine, the controls it got, and faults that the test gives it.
 #[derive(Default)]
 pub(crate) struct Car {
     pub(crate) state: MachineState,
@@ -390,7 +391,7 @@ impl Machine for Driven {
     }
 }
 
-/// Source of grey pictures, with a defined end.
+/// Source of grey pictures, with a number of pictures left and a way to end.
 pub(crate) struct Grey {
     pub(crate) left: usize,
     pub(crate) ending: Ending,

@@ -99,7 +99,7 @@ fn start() -> Rig {
     rig
 }
 
-/// Waits until both relays forward keep-alives.
+/// Waits until both relays forward datagrams, of which those of a standby link are keep-alives.
 fn both_are_warm(rig: &Rig) {
     for _ in 0..100 {
         if forwarded(rig).iter().all(|datagrams| *datagrams > 2.0) {
@@ -109,13 +109,13 @@ fn both_are_warm(rig: &Rig) {
     panic!("a relay does not forward: {}", rig.words());
 }
 
-/// Returns the relay that carries the pictures.
+/// Returns the place of the relay that carries the pictures: the one that forwards more.
 fn carrier(rig: &Rig) -> &'static str {
     let [first, second] = forwarded(rig);
     if first > second { "relay0" } else { "relay1" }
 }
 
-/// Returns how many datagrams each relay forwards within a fixed time.
+/// Returns how many datagrams each relay forwards within 0.4 s.
 fn forwarded(rig: &Rig) -> [f64; 2] {
     let count =
         || ["relay0", "relay1"].map(|place| rig.figure(place, 9103, "relay_forwarded_total "));

@@ -66,8 +66,9 @@ fn registration_goes_by_whichever_link_leads_to_the_switchboard() {
     }
 }
 
-/// Three seconds of silence, a pause, and an attempt over each link, with a margin for a busy
-/// machine.
+/// Time within which a lost control connection is restored: three seconds of silence, a pause, and
+/// an attempt over each link, with a margin for a busy machine.
 const LOST_MAX: Duration = Duration::from_secs(8);
-/// A process's start and an attempt over each link, with the same margin.
+/// Time within which a started process registers: its start and an attempt over each link, with the
+/// same margin.
 const START_MAX: Duration = Duration::from_secs(5);

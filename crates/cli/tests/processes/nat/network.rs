@@ -1,5 +1,5 @@
-//! Namespaces: a world with the switchboard's two addresses, and on each side a machine behind its
-//! NATs.
+//! Networks of namespaces: a world with the switchboard's two addresses, and on each side a machine
+//! behind its NATs.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// A NAT between a machine and the world.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Our own NAT: mapping and filtering by `nothing`, `address` or `port`, and how often the
-    /// mapping moves.
+    /// Our own [translator](crate::nat::translator): its mapping and its filtering, each by
+    /// `nothing`, `address` or `port`, and the seconds after which the mapping moves, if it does.
     Ours(&'static str, &'static str, Option<u32>),
     /// The kernel's masquerading, which preserves the port where possible.
     Masquerade,
-    /// The same with a random port for each connection.
+    /// The kernel's masquerading with a random port for each connection.
     Random,
 }
 
-/// A network; it is removed on drop.
+/// Network of namespaces with their NATs; it is removed on drop.
 pub(crate) struct Network {
     name: String,
     namespaces: Vec<String>,
@@ -78,7 +78,7 @@ impl Network {
         within(&machine, "sysctl -qw net.ipv4.conf.all.arp_ignore=1");
     }
 
-    /// Blocks all packets between the machine at `place` and all others, or unblocks them.
+    /// Blocks all packets between the machine at `place` and all others, or lets them pass again.
     pub(crate) fn cut(&self, place: &str, is_cut: bool) {
         let namespace = self.namespace(place);
         match is_cut {
@@ -97,7 +97,8 @@ impl Network {
         }
     }
 
-    /// Drops all packets on an interface of the machine at `place` silently, or unblocks them.
+    /// Drops all packets on an interface of the machine at `place` silently, or lets them pass
+    /// again.
     pub(crate) fn block_link(&self, place: &str, interface: &str, is_blocked: bool) {
         let namespace = self.namespace(place);
         if !is_blocked {
@@ -248,7 +249,7 @@ impl Network {
         }
     }
 
-    /// Waits until every NAT translates.
+    /// Waits until each of our own NATs translates.
     pub(crate) fn ready(&mut self) {
         for translator in &mut self.translators {
             let lines = BufReader::new(translator.stdout.take().unwrap()).lines();
@@ -294,15 +295,15 @@ impl Drop for Network {
     }
 }
 
-/// Returns a command that runs in the namespace.
+/// Returns a command to which the program to run in the namespace is added.
 pub(crate) fn inside(namespace: &str) -> Command {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", namespace]);
     command
 }
 
-/// Creates a wire. Datagrams leave one by one: segments that the kernel splits later would look
-/// like one datagram to the translator.
+/// Connects an interface of namespace `a` to one of `b`. Datagrams leave one by one: segments that
+/// the kernel splits later would look like one datagram to the translator.
 fn join(a: &str, a_interface: &str, b: &str, b_interface: &str) {
     ip(&format!("-n {a} link add name {a_interface} type veth peer name {b_interface} netns {b}"));
     ip(&format!("-n {a} link set dev {a_interface} gso_max_segs 1 up"));

@@ -16,7 +16,8 @@ use tempfile::TempDir;
 
 use crate::nat::network::{Network, RELAYS, SERVERS, inside};
 
-/// The three processes, and the network between them.
+/// Switchboard, vehicle and operator as processes, with optional relays, and the network between
+/// them.
 pub(crate) struct Rig {
     processes: BTreeMap<String, Process>,
     folder: TempDir,
@@ -33,16 +34,16 @@ pub(crate) struct Process(Child);
 pub(crate) struct Setup {
     /// Number of relays in the lease, at most two: machines called `relay0` and `relay1`.
     pub(crate) relays: usize,
-    /// Access to the relays where UDP is blocked.
+    /// Way to the relays for an end whose network blocks UDP.
     pub(crate) tls: Tls,
     /// True if the vehicle has a second link, directly into the world.
     pub(crate) has_second_link: bool,
 }
 
-/// Access to relays where UDP is blocked.
+/// Way to relays for an end whose network blocks UDP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Tls {
-    /// None.
+    /// No way but UDP.
     #[default]
     None,
     /// At port 443 of their own machines.
@@ -52,13 +53,13 @@ pub(crate) enum Tls {
 }
 
 impl Rig {
-    /// Starts all three, the operator once the vehicle knows its addresses, and waits for the
-    /// introduction.
+    /// Starts the three processes, the operator once the vehicle knows its addresses, and waits for
+    /// the introduction. The ends know the switchboard by the address `server`.
     pub(crate) fn start(network: Network, server: &str) -> Self {
         Self::start_with(network, server, &Setup::default())
     }
 
-    /// Starts them with optional parts.
+    /// Starts the processes as [`start`](Self::start) does, with optional parts.
     pub(crate) fn start_with(mut network: Network, server: &str, setup: &Setup) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let names = ["switchboard", "vehicle", "operator", "other"];
@@ -167,12 +168,12 @@ impl Rig {
         drop(self.processes.remove(name));
     }
 
-    /// Restarts a process at its place with the same settings, by name.
+    /// Starts an ended process again at `place`, with the same settings, by name.
     pub(crate) fn restart(&mut self, place: &str, name: &str) {
         self.spawn(place, name);
     }
 
-    /// Returns the network.
+    /// Returns the network in which the processes run.
     pub(crate) fn network(&self) -> &Network {
         &self.network
     }
@@ -190,8 +191,8 @@ impl Rig {
         self.log(name).matches(words).count()
     }
 
-    /// Returns when pictures have arrived at the operator and feedback at the vehicle, if they do
-    /// in time.
+    /// Returns the time from the introduction until pictures have arrived at the operator and
+    /// feedback at the vehicle; `None` if that exceeds `most`.
     pub(crate) fn meets_within(&self, most: Duration) -> Option<Duration> {
         let mut came = [false; 2];
         // Arrivals after the time limit count as none; a look takes a while.
@@ -208,12 +209,14 @@ impl Rig {
         None
     }
 
-    /// Returns the longest time between two slices that the operator showed.
+    /// Returns the longest time between two slices that the operator showed within a span of
+    /// `during`.
     pub(crate) fn longest_gap(&mut self, during: Duration) -> Duration {
         self.longest_gap_while(during, |_| {})
     }
 
-    /// Returns the same while `deed` is done, 0.1 s after the beginning.
+    /// Returns the longest time between two slices that the operator showed within a span of
+    /// `during`; `deed` is done 0.1 s after its beginning.
     ///
     /// The source is the operator's own recording, which has the time of each slice; `/metrics` is
     /// updated only ten times per second.
@@ -252,7 +255,7 @@ impl Rig {
         self.clock.now().since(instant)
     }
 
-    /// Returns the logs of all processes.
+    /// Returns the logs of all processes that run, each after its name.
     pub(crate) fn words(&self) -> String {
         let names = self.processes.keys();
         names.map(|name| format!("{name}:\n{}\n", self.log(name))).collect()
@@ -319,13 +322,15 @@ impl Rig {
         panic!("{name} does not say {words:?}: {}", self.words());
     }
 
-    /// Returns the number of delivered units of a channel.
+    /// Returns the number of units of a channel delivered to the process at `place`, from its
+    /// metrics at `port`.
     fn delivered(&self, place: &str, port: u16, channel: &str) -> u64 {
         let wanted = format!("channel_units_total{{channel=\"{channel}\",what=\"delivered\"}} ");
         self.figure(place, port, &wanted) as u64
     }
 
-    /// Returns a figure of a metrics page; 0 while it is missing.
+    /// Returns a figure of the metrics page at `port` of the machine at `place`; 0 while it is
+    /// missing.
     pub(crate) fn figure(&self, place: &str, port: u16, name: &str) -> f64 {
         let namespace = self.network.namespace(place);
         std::thread::scope(|scope| {
@@ -344,7 +349,8 @@ fn enter(namespace: &str) {
     nix::sched::setns(file, CloneFlags::CLONE_NEWNET).unwrap();
 }
 
-/// Returns a figure of the metrics server at this port of the thread's own network.
+/// Returns a figure of the metrics server at this port of the thread's own network; 0 while it is
+/// missing.
 fn figure(port: u16, name: &str) -> f64 {
     let page = page(port).unwrap_or_default();
     let figure = page.lines().find_map(|line| line.split_once(name));
@@ -375,7 +381,7 @@ pub(crate) fn switchboard_alone(network: &Network) -> (Process, TempDir) {
     (process, folder)
 }
 
-/// Creates a key, and returns its public half.
+/// Creates a key file in the folder, and returns the public key.
 fn key(folder: &Path, name: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tautline"));
     let output = command.args(["keys", "new"]).arg(folder.join(format!("{name}.key"))).output();
@@ -392,5 +398,6 @@ impl Drop for Process {
 
 /// Index of the column of `slices.csv` with the time at which a slice was shown.
 const SHOWN_US: usize = 5;
-/// One second in the operator's recorder, and the time of a disk write.
+/// Time within which a shown slice is in the file: one second in the operator's recorder, and a
+/// disk write.
 const WRITTEN_WITHIN: Duration = Duration::from_millis(1_300);
