@@ -18,15 +18,16 @@ impl AccessUnit {
     pub const ROOM: usize = 32;
 
     /// Wraps the access unit that begins after the first [`ROOM`](Self::ROOM) bytes of `buffer`;
-    /// returns `None` if there are fewer.
+    /// `None` if `buffer` is shorter than that.
     pub fn in_buffer(buffer: Vec<u8>) -> Option<Self> {
         (buffer.len() >= Self::ROOM).then_some(Self { buffer })
     }
 
-    /// Builds an access unit by letting `write` append about `capacity` bytes behind the room.
+    /// Builds an access unit from the bytes that `write` appends behind the room; memory for
+    /// `capacity` of them is reserved.
     ///
     /// # Errors
-    /// Any error of `write`.
+    /// Returns the error of `write`.
     pub(crate) fn write(
         capacity: usize,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>,

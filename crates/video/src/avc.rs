@@ -1,4 +1,4 @@
-//! Tautline's own H.264 encoder: one strip, one slice per picture, each of the requested size.
+//! Tautline's own H.264 encoder: it codes one strip, as one slice per picture, to a requested size.
 
 mod activity;
 mod bits;

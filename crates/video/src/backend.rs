@@ -8,7 +8,8 @@ use crate::{Encoder, Error, QuantizerEncoder};
 pub enum Backend {
     /// Tautline's own encoder with a method of loss recovery.
     Avc(crate::avc::LossRecovery),
-    /// The same with joinable strips: see [`Config::joinable`](crate::avc::Config::joinable).
+    /// Tautline's own encoder with joinable strips: see
+    /// [`Config::joinable`](crate::avc::Config::joinable).
     JoinableAvc(crate::avc::LossRecovery),
     /// Cisco's openh264, in a build with the feature `openh264`.
     Openh264,
@@ -21,7 +22,7 @@ pub trait Factory: fmt::Debug + fmt::Display + Sync {
     /// Creates an encoder for strips of `width` by `height` pixels at `pictures_per_second`.
     ///
     /// # Errors
-    /// If there is none for this size or rate.
+    /// Fails if there is no encoder for this size or rate.
     fn open(
         &self,
         width: usize,
@@ -52,7 +53,7 @@ impl Backend {
         ]
     }
 
-    /// Returns whether this build contains it.
+    /// Returns whether this build contains the backend.
     pub fn is_built(self) -> bool {
         self != Self::Openh264 || cfg!(feature = "openh264")
     }

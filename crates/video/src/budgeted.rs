@@ -6,12 +6,12 @@ use tautline_units::ByteCount;
 use crate::quantizer::{Activity, Quantizer};
 use crate::{AccessUnit, Encoded, Error, Flow, Motion, Picture, Quantizers, Refresh, SliceKind};
 
-/// An external encoder that codes one picture at one quantizer.
+/// Encoder of an external library, which codes one picture at one quantizer.
 pub trait Library: Send {
     /// Codes a picture of the library's size, as an IDR if `idr` is set.
     ///
     /// # Errors
-    /// If the library fails; the next picture is then an IDR.
+    /// Returns the library's failure, after which the caller asks for an IDR.
     fn encode(&mut self, picture: &Picture, qp: i32, idr: bool) -> Result<Coded, Error>;
 }
 
@@ -19,17 +19,18 @@ pub trait Library: Send {
 pub struct Coded {
     /// True if the picture is an IDR, requested or not.
     pub is_idr: bool,
-    /// Access unit.
+    /// The picture's access unit in Annex B form.
     pub bytes: Vec<u8>,
 }
 
-/// One strip's library encoder and its size model.
+/// Encoder of one strip by a library, with the size model that chooses quantizers for a budget.
 pub struct Budgeted<L> {
     library: L,
     quantizer: Quantizer,
     width: usize,
     height: usize,
-    /// True if the next picture must be an IDR, regardless of the request.
+    /// True while the next picture must be an IDR, regardless of the request: before the first, and
+    /// after a failure.
     idr_due: bool,
 }
 
@@ -151,5 +152,6 @@ impl<L: Library> Budgeted<L> {
     }
 }
 
-/// Maximum number of retries; each takes as long as coding the strip once.
+/// Maximum number of times that an IDR which is too large is coded again; each takes as long as
+/// coding the strip once.
 const IDR_RETRIES: usize = 2;

@@ -32,11 +32,11 @@ impl Concealer {
         Self::default()
     }
 
-    /// Parses the headers of an access unit that arrived, once for all further calls.
+    /// Parses the headers of an access unit that arrived, for all further calls; changes nothing.
     ///
     /// # Errors
-    /// If the access unit is malformed, uses an unsupported part of H.264, or needs parameter sets
-    /// that have not arrived. It must not be passed on.
+    /// Fails if the access unit is malformed, uses an unsupported part of H.264, or needs parameter
+    /// sets that have not arrived. It must not be passed on.
     pub fn parse<'a>(&self, access_unit: &'a [u8]) -> Result<ParsedAccessUnit<'a>, Error> {
         let units = nal::split(access_unit)?;
         let mut parameters = Cow::Borrowed(&self.parameters);
@@ -90,7 +90,8 @@ impl Concealer {
         Ok(self.take(parsed))
     }
 
-    /// Returns an access unit that repeats the strip as last shown, in place of a lost one.
+    /// Returns a skip slice's access unit, in place of a lost one: it repeats the strip as last
+    /// shown.
     ///
     /// The first few after a picture with [known motion](Self::moves_by) continue that motion. Call
     /// it once for each picture that does not arrive; the next picture that arrives then continues
@@ -112,7 +113,8 @@ impl Concealer {
         ))
     }
 
-    /// Counts the pictures missing between the last one and this access unit, by its `frame_num`.
+    /// Returns the number of pictures missing between the last one and this access unit, by
+    /// `frame_num`.
     ///
     /// 0 for an IDR and before the first one; 1 if the counts differ by more than 60, as after a
     /// lost IDR.
@@ -138,7 +140,8 @@ impl Concealer {
         }
     }
 
-    /// Records the motion of the picture last passed to [`take`](Self::take).
+    /// Records the motion of the picture last passed to [`take`](Self::take), which the next skip
+    /// slices continue.
     pub fn moves_by(&mut self, motion: Motion) {
         if let Some(stream) = &mut self.stream {
             stream.motion = motion;
@@ -185,7 +188,7 @@ pub struct ParsedAccessUnit<'a> {
     access_unit: &'a [u8],
     units: Vec<NalUnit<'a>>,
     picture: CodedPicture,
-    /// All known parameter sets including those in the access unit, if it contains any.
+    /// All known parameter sets including those in the access unit; `None` if it contains none.
     parameters: Option<Parameters>,
 }
 
@@ -196,7 +199,7 @@ const MISSING_MAX: u32 = 60;
 /// a still picture.
 const MOVED_MAX: u32 = 4;
 
-/// The parameter sets received.
+/// Parameter sets received so far.
 #[derive(Clone, Default, Debug)]
 struct Parameters {
     /// Sequence parameter sets by id, at most 32.
@@ -289,13 +292,13 @@ struct Stream {
     shown: Numbers,
     /// Difference of pic_order_cnt_lsb between consecutive pictures.
     order_step: u32,
-    /// True if the last picture arrived, so that the next one's order shows the step.
+    /// True if the last picture arrived; then the difference of the next one's order is the step.
     follows: bool,
     /// Number of consecutive pictures that arrived, up to the last one.
     unbroken: u32,
     /// Number of missing pictures since the last arrival.
     skipped: u32,
-    /// Motion of the last picture.
+    /// Motion of the picture that arrived last; zero until it is known.
     motion: Motion,
     corrupt: bool,
 }
@@ -337,7 +340,7 @@ impl Stream {
         self.follows = true;
     }
 
-    /// Counts a missing picture.
+    /// Counts a missing picture, which makes the strip corrupt.
     fn step_over(&mut self) {
         self.coded = self.next(self.coded, self.order_step);
         self.shown = self.next(self.shown, self.order_step);
@@ -365,9 +368,9 @@ impl Stream {
 /// Picture counters in a slice header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Numbers {
-    /// frame_num
+    /// `frame_num`.
     frame: u32,
-    /// pic_order_cnt_lsb, or 0 if the stream has none.
+    /// `pic_order_cnt_lsb`; 0 if the stream has none.
     order: u32,
 }
 
@@ -381,7 +384,7 @@ fn is_slice(unit: &NalUnit<'_>) -> bool {
     matches!(unit.kind(), nal::kind::SLICE | nal::kind::IDR_SLICE)
 }
 
-/// Returns a copy of an access unit with `shown` as the numbers of its slices.
+/// Returns a copy of an access unit whose slices have the numbers `shown`.
 fn renumber(units: &[NalUnit<'_>], picture: &CodedPicture, shown: Numbers) -> Vec<u8> {
     let mut out = Vec::new();
     for unit in units {

@@ -4,7 +4,7 @@ use crate::{Error, Picture};
 pub trait Decoder: Send {
     /// Decodes one access unit in Annex B form.
     ///
-    /// Returns `None` if the access unit contains no picture.
+    /// Returns `None` if the decoder gives no picture for it.
     ///
     /// # Errors
     /// [`Error::Decoder`] if the bytes cannot be decoded, or depend on a picture that never

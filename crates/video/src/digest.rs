@@ -11,8 +11,8 @@ use crate::Picture;
 pub struct Digest {
     /// Hash of the sampled rows; not secure against deliberate collisions.
     pub hash: u64,
-    /// Mean brightness of each of [`COLUMNS`](Self::COLUMNS) adjacent cells; averaging removes the
-    /// noise.
+    /// Mean brightness of each of [`COLUMNS`](Self::COLUMNS) cells of equal width, from the left;
+    /// averaging removes the noise.
     pub cells: [u8; Self::COLUMNS],
     /// Mean difference between samples eight apart in a row: noise and fine detail.
     pub detail: u8,
@@ -94,18 +94,18 @@ fn differences_in(row: &[u8]) -> u32 {
     row.iter().zip(&row[APART..]).map(|(a, b)| u32::from(a.abs_diff(*b))).sum()
 }
 
-/// Distance between sampled rows: one of each row of a JPEG's blocks.
+/// Distance between sampled rows: one row of each row of a JPEG's blocks.
 const ROW_STEP: usize = 8;
 /// Distance between samples compared for detail: one JPEG block, because JPEG smooths within
 /// blocks.
 const APART: usize = 8;
 /// Odd multiplier without a bit pattern: 2^64 divided by the golden ratio.
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Maximum spread of a covered lens's cells, in brightness steps of 219: the effect of its vignette
-/// and noise on means over thousands of samples.
+/// Greatest spread between the cells of a uniform picture, in brightness steps of 219: the effect
+/// of a covered lens's vignette and noise on means over thousands of samples.
 const SPREAD_MAX: u8 = 5;
-/// Mean difference caused by noise alone at a sensor's highest gain: a standard deviation of 12
-/// steps.
+/// Greatest detail of a uniform picture: the mean difference caused by noise alone at a sensor's
+/// highest gain, a standard deviation of 12 steps.
 const DETAIL_MAX: u8 = 14;
 
 #[cfg(test)]

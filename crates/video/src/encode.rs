@@ -4,8 +4,8 @@ use crate::{AccessUnit, Error, Flow, Motion, Picture, SliceKind};
 
 /// A strip's rows while the sensor reads them.
 pub trait Rows {
-    /// Waits until the first `count` rows, or all, have been read, and returns the strip; the rows
-    /// below them are not valid yet.
+    /// Waits until the first `count` rows, or all if there are fewer, have been read, and returns
+    /// the strip; rows beyond them are not valid yet.
     fn read(&mut self, count: usize) -> &Picture;
 }
 
@@ -16,15 +16,15 @@ impl Rows for &Picture {
     }
 }
 
-/// Encoder of one strip, picture by picture.
+/// Encoder of one strip, one picture per call.
 ///
-/// The strip is an H.264 stream of its own. Every picture refers only to the one before it, and
-/// none is delayed: each input produces its output immediately.
+/// The strip is an H.264 stream of its own. A picture refers to earlier ones only, and none is
+/// delayed: each input produces its output immediately.
 pub trait Encoder: Send {
     /// Codes the strip's next picture into about `budget` bytes.
     ///
     /// The budget may change at every call, by any factor. The mean size follows it; a single slice
-    /// may exceed it, as may an IDR.
+    /// may exceed it, and an IDR may be several times as large.
     ///
     /// # Errors
     /// [`Error::SizeMismatch`] if `rows` does not have the encoder's size; [`Error::Encoder`] if
@@ -52,7 +52,7 @@ pub trait Encoder: Send {
 
     /// Completes the work on the last picture that the next one needs and its slice did not. Call
     /// it after sending a slice and before the next rows arrive; otherwise the next picture begins
-    /// with this work.
+    /// with this work. An encoder without such work does nothing.
     fn finish_reconstruction(&mut self) {}
 }
 
@@ -83,13 +83,13 @@ impl Quantizers {
     /// Coarsest H.264 quantizer for 8 bits.
     pub const MAX: u8 = 51;
 
-    /// Returns the same quantizer for both.
+    /// Returns `qp` as the quantizer of both kinds of macroblocks.
     pub const fn both(qp: u8) -> Self {
         Self { intra: qp, predicted: qp }
     }
 }
 
-/// Encoder control of one picture: its allowed prediction.
+/// Encoder control of one picture: what it may be predicted from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refresh {
     /// Predict from the previous picture, if there is one.
@@ -105,18 +105,19 @@ pub enum Refresh {
 pub struct Encoded {
     /// Kind of the slice.
     pub kind: SliceKind,
-    /// Maximum number of preceding pictures that it depends on, regardless of earlier losses: 0 for
-    /// an IDR, [`Encoded::LONG`] for that number or more. `None` if unknown to the encoder.
+    /// Maximum number of preceding pictures of the strip that it depends on, regardless of earlier
+    /// losses: 0 for an IDR; [`Encoded::LONG`] means that many or more. `None` if unknown to the
+    /// encoder.
     pub history: Option<u8>,
-    /// Motion of the strip.
+    /// Motion of the strip as a whole; zero if the encoder does not report it.
     pub motion: Motion,
-    /// Motion of its halves; zero if the encoder does not report it.
+    /// Motion of the strip's left and right half; zero if the encoder does not report it.
     pub flow: Flow,
     /// The access unit; an IDR begins with its parameter sets.
     pub bytes: AccessUnit,
 }
 
 impl Encoded {
-    /// History that means this number of pictures or more.
+    /// Greatest value of a history, which means this number of pictures or more.
     pub const LONG: u8 = 254;
 }

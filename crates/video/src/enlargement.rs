@@ -49,7 +49,7 @@ impl Enlargement {
         &self.layout
     }
 
-    /// Returns the source strips from which strip `strip` is computed.
+    /// Returns the source strips from which strip `strip` of the larger picture is computed.
     ///
     /// # Panics
     /// If the larger picture has no such strip.
@@ -62,8 +62,8 @@ impl Enlargement {
         self.strip_of(first)..self.strip_of(end) + 1
     }
 
-    /// Draws strip `strip` into `rows`, from all the source's strips; only [those it is computed
-    /// from](Self::strips) are read.
+    /// Draws strip `strip` of the larger picture into `rows`, from all the source's strips; only
+    /// [those it is computed from](Self::strips) are read.
     ///
     /// # Panics
     /// If the sizes of `strips` or `rows` do not match the two layouts.
@@ -91,7 +91,7 @@ impl Enlargement {
         }
     }
 
-    /// Draws a row of a plane between two source rows.
+    /// Draws a row of a plane that lies between two source rows, `share` from the first.
     fn draw_row(&self, columns: &[Between], share: u32, rows: [&[u8]; 2], target: &mut [u8]) {
         let whole = 2 * self.factor as u32;
         for (target, column) in target.iter_mut().zip(columns) {
@@ -133,7 +133,7 @@ struct Between {
 
 /// Maximum factor: the stamp's width divided by eight pixels.
 const FACTOR_MAX: usize = 42;
-/// Number of additional luma rows needed before and after a strip's rows.
+/// Number of source rows needed before and after those that a strip covers.
 const MARGIN: usize = 3;
 
 #[cfg(test)]

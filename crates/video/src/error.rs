@@ -9,13 +9,13 @@ pub enum Error {
     Dimensions {
         /// Pixels in a row.
         width: usize,
-        /// Rows.
+        /// Rows of the picture.
         height: usize,
     },
-    /// This build lacks the codec.
+    /// This build lacks the codec that was requested.
     #[error("this binary was built without {feature}: build it with --features {feature}")]
     NotBuilt {
-        /// Cargo feature that contains it.
+        /// Cargo feature that contains the codec.
         feature: &'static str,
     },
     /// A picture has fewer macroblock rows than strips.
@@ -43,9 +43,9 @@ pub enum Error {
         width: usize,
         /// Rows of the picture passed.
         height: usize,
-        /// Expected pixels in a row.
+        /// Pixels in a row of the expected picture.
         expected_width: usize,
-        /// Expected rows.
+        /// Rows of the expected picture.
         expected_height: usize,
     },
     /// The data ends before the structure that it contains.
@@ -65,13 +65,13 @@ pub enum Error {
     /// A stream uses a part of H.264 that concealment does not support.
     #[error("{what} is not supported")]
     Unsupported {
-        /// The part of H.264.
+        /// Name of the part of H.264.
         what: &'static str,
     },
     /// A slice refers to a parameter set that never arrived.
     #[error("{set} parameter set {id} is missing")]
     MissingParameters {
-        /// Sequence or picture.
+        /// Kind of the parameter set: `sequence` or `picture`.
         set: &'static str,
         /// Id of the parameter set.
         id: u32,
@@ -79,9 +79,9 @@ pub enum Error {
     /// An encoder could not be set up or failed on a picture.
     #[error("the encoder failed in {call}: code {code}")]
     Encoder {
-        /// The call that failed.
+        /// Name of the library's call that failed.
         call: &'static str,
-        /// Its return code.
+        /// Return code of the call.
         code: i32,
     },
     /// A decoder refused its input.

@@ -7,12 +7,12 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 
 use crate::Error;
 
-/// A decoder of full-range (0 to 255) JPEGs of one size into 4:2:0.
+/// Decoder of full-range (0 to 255) JPEGs of one size into 4:2:0 with the same range.
 #[derive(Debug)]
 pub struct Decoder {
     width: usize,
     height: usize,
-    /// Luma, blue and red of each pixel, interleaved.
+    /// Luma, blue and red of each pixel of the latest JPEG, interleaved.
     samples: Vec<u8>,
 }
 
@@ -29,7 +29,8 @@ impl Decoder {
         Ok(Self { width, height, samples: vec![0; width * height * 3] })
     }
 
-    /// Decodes `jpeg` into `picture`: one plane each of luma, blue and red.
+    /// Decodes `jpeg` into `picture`, in place of its content: one plane each of luma, blue and
+    /// red.
     ///
     /// # Errors
     /// [`Error::Decoder`] if it is not a JPEG, is truncated, or has no colour;

@@ -14,12 +14,12 @@ pub struct Layout {
     width: usize,
     height: usize,
     strips: usize,
-    /// Coded but not shown columns and rows.
+    /// Columns at the right and rows at the bottom that are coded but not shown.
     cropped: [usize; 2],
 }
 
 impl Layout {
-    /// Number of strips in every picture on the wire: reading one takes a sixth of a picture's
+    /// Number of strips of every picture on the wire: reading one takes a sixth of a picture's
     /// time, as in the first paper, section IV.
     pub const STRIP_COUNT: usize = 6;
 
@@ -103,7 +103,7 @@ impl Layout {
         self.width
     }
 
-    /// Returns the coded height of the picture in rows.
+    /// Returns the coded height of the picture in pixels.
     pub fn height(&self) -> usize {
         self.height
     }
@@ -113,12 +113,13 @@ impl Layout {
         self.strips
     }
 
-    /// Returns the shown width and height.
+    /// Returns the shown width and height of the picture in pixels.
     pub fn shown(&self) -> (usize, usize) {
         (self.width - self.cropped[0], self.height - self.cropped[1])
     }
 
-    /// Returns the numbers of columns and rows of strip `strip` that are not shown.
+    /// Returns the numbers of columns at the right and rows at the bottom of strip `strip` that are
+    /// coded but not shown; only the last strip has such rows.
     pub fn cropped(&self, strip: usize) -> [usize; 2] {
         let [right, below] = self.cropped;
         [right, if strip + 1 == self.strips { below } else { 0 }]

@@ -1,4 +1,5 @@
-//! Slices, encoders and decoders. Independent of the network.
+//! Slices of video, their encoders and decoders, and sources of pictures; independent of the
+//! network.
 //!
 //! A picture is cut into six [strips](Layout). Each strip is an H.264 stream with an [`Encoder`]
 //! and a [`Decoder`] of its own: it is encoded as soon as its rows are read and shown as soon as it

@@ -8,10 +8,10 @@ use ffmpeg_next::util::frame::Video as Frame;
 
 use crate::{Decoder, Error, Picture, pixels};
 
-/// libavcodec's decoder for one strip, on the calling thread.
+/// Decoder of one strip by libavcodec, on the calling thread.
 ///
-/// Its own concealment is off; the [`Concealer`](crate::Concealer) does that. With one access unit
-/// per call it returns each picture immediately. In its mode for single slices
+/// The library's own concealment is off; the [`Concealer`](crate::Concealer) does that. With one
+/// access unit per call it returns each picture immediately. In its mode for single slices
 /// (`AV_CODEC_FLAG2_CHUNKS`) libavcodec would hold a picture of several slices until it is
 /// complete, but a picture in strips has its rows as they arrive.
 pub struct StripDecoder {

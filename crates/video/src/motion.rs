@@ -4,15 +4,15 @@
 /// Zero if it was not measured.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Motion {
-    /// Horizontal component, to the right.
+    /// Horizontal component, positive to the right.
     pub x: i16,
-    /// Vertical component, down.
+    /// Vertical component, positive downwards.
     pub y: i16,
 }
 
 impl Motion {
-    /// Returns the component-wise median of `vectors` that span `pictures` pictures; zero without
-    /// vectors.
+    /// Returns the component-wise median of `vectors`, each over `pictures` pictures, divided by
+    /// that number; zero without vectors.
     pub(crate) fn of(vectors: impl Iterator<Item = (i16, i16)>, pictures: u16) -> Self {
         let (mut x, mut y): (Vec<i16>, Vec<i16>) = vectors.unzip();
         let middle = |side: &mut [i16]| match side.len() {
@@ -30,7 +30,7 @@ impl Motion {
     }
 }
 
-/// Motion of the two halves of a strip.
+/// Motion of the left and the right half of a strip.
 ///
 /// As in [`Motion`], a vector points to a part's position in the previous picture: opposite to its
 /// movement.
@@ -43,13 +43,14 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Returns how far the right half moves to the right relative to the left half, in quarters of
-    /// a sample: positive if the picture expands.
+    /// Returns how far the content of the right half moves to the right relative to that of the
+    /// left half, in quarters of a sample: positive if the picture expands.
     pub fn expansion(self) -> i32 {
         i32::from(self.left.x) - i32::from(self.right.x)
     }
 
-    /// Returns how far both halves move to the right, in quarters of a sample.
+    /// Returns how far the content of both halves moves to the right on average, in quarters of a
+    /// sample.
     pub fn shift(self) -> i32 {
         -(i32::from(self.left.x) + i32::from(self.right.x)) / 2
     }

@@ -16,7 +16,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Creates a black picture of `width` by `height` pixels.
+    /// Creates a black picture (luma 16, chroma 128) of `width` by `height` pixels.
     ///
     /// # Errors
     /// [`Error::Dimensions`] unless both are multiples of 16 between 16 and 8192.
@@ -35,12 +35,12 @@ impl Picture {
         })
     }
 
-    /// Returns the number of pixels in a row.
+    /// Returns the number of luma pixels in a row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Returns the number of rows.
+    /// Returns the number of luma rows.
     pub fn height(&self) -> usize {
         self.height
     }

@@ -29,7 +29,7 @@ impl Format {
     }
 
     /// Returns the length in bytes of a picture of `width` by `height` pixels whose rows in the
-    /// first plane are `stride` apart; `None` unless both sides are even and a row fits.
+    /// first plane are `stride` bytes apart; `None` unless all three are even and a row fits.
     pub fn bytes(self, width: usize, height: usize, stride: usize) -> Option<usize> {
         let is_even = [width, height, stride].iter().all(|side| side.is_multiple_of(2));
         if !is_even || stride < self.row_bytes(width) {
@@ -52,9 +52,10 @@ pub struct Image<'a> {
     pub width: usize,
     /// Rows, an even number.
     pub height: usize,
-    /// Bytes from one row to the next in the first plane; [`Format::row_bytes`] without padding.
+    /// Bytes from one row to the next in the first plane: [`Format::row_bytes`], or more with
+    /// padding.
     pub stride: usize,
-    /// All planes, one after the other.
+    /// Bytes of all planes, one after the other.
     pub bytes: &'a [u8],
 }
 
@@ -62,14 +63,14 @@ pub struct Image<'a> {
 #[derive(Clone, Copy)]
 struct Plane<'a> {
     bytes: &'a [u8],
-    /// Samples in a row, and rows.
+    /// Number of samples in a row, and of rows.
     size: [usize; 2],
-    /// Bytes from one row to the next, and from one sample to the next.
+    /// Number of bytes from one row to the next, and from one sample to the next.
     steps: [usize; 2],
 }
 
 impl Image<'_> {
-    /// Returns whether `bytes` holds all of its pixels.
+    /// Returns whether `bytes` holds all pixels of the image.
     pub fn is_whole(&self) -> bool {
         let &Self { format, width, height, stride, bytes } = self;
         format.bytes(width, height, stride).is_some_and(|wanted| bytes.len() >= wanted)
@@ -127,7 +128,8 @@ impl Image<'_> {
     }
 }
 
-/// Converts full-range samples, 0 to 255, to video range: luma 16 to 235, chroma 16 to 240.
+/// Converts the full-range samples of `rows`, 0 to 255, to video range in place: luma 16 to 235,
+/// chroma 16 to 240.
 pub fn limit(rows: &mut Picture) {
     let to = |range: u32| -> [u8; 256] {
         std::array::from_fn(|value| 16 + ((value as u32 * range + 127) / 255) as u8)
@@ -142,7 +144,8 @@ pub fn limit(rows: &mut Picture) {
 }
 
 /// Returns a decoder's picture of `width` by `height` shown pixels, extended to complete
-/// macroblocks. Each plane has its bytes and the distance from one row to the next.
+/// macroblocks. Each of the planes (luma, blue, red) comes with its number of bytes from one row to
+/// the next.
 #[cfg(any(feature = "openh264", feature = "libavcodec"))]
 pub(crate) fn picture(
     planes: [(&[u8], usize); 3],
@@ -184,7 +187,7 @@ fn spread(plane: Plane<'_>, first_row: usize, to: &mut [u8], to_width: usize) {
     }
 }
 
-/// Chroma value without colour.
+/// Chroma value of a sample without colour.
 const COLOURLESS: u8 = 128;
 
 #[cfg(test)]

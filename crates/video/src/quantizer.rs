@@ -25,13 +25,13 @@ pub(crate) struct Quantizer {
     /// log2 of the bytes of a predicted slice at QP 0 for a change of 1: first for a moving strip,
     /// then for a still one. The two are independent.
     levels: [f64; 2],
-    /// True if the strip is still: the index of its level.
+    /// True while the strip is still; selects its level in `levels`.
     still: bool,
-    /// log2 of the factor in bytes due to the change since the last picture.
+    /// log2 of the factor by which the change since the last picture multiplies the bytes.
     change: f64,
-    /// Ratio of the bytes of intra slices to those predicted from their activity.
+    /// Ratio of the bytes of the last intra slice to those predicted from its activity.
     intra_scale: f64,
-    /// Total bytes coded in excess of the budgets, minus clamped excess.
+    /// Bytes coded in excess of the budgets so far, limited to -2 to 8 budgets.
     debt: f64,
     last_qp: i32,
     macroblocks: f64,
@@ -55,7 +55,7 @@ impl Quantizer {
         }
     }
 
-    /// Measures the strip that is to be coded next.
+    /// Measures how much the strip that is to be coded next has changed since the last picture.
     ///
     /// Compares every 16th pixel with the last picture's: 10,240 pixels of a strip of 1280x128.
     pub(crate) fn look_at(&mut self, picture: &Picture) {
@@ -88,14 +88,15 @@ impl Quantizer {
         self.levels[usize::from(self.still)] += LEARNING * surprise.max(-1.0);
     }
 
-    /// Returns the quantizer for an IDR slice of about [`INTRA_BUDGETS`] budgets.
+    /// Returns the finest quantizer for an IDR slice of at most [`INTRA_BUDGETS`] budgets; the
+    /// coarsest if none is fine enough.
     pub(crate) fn for_intra(&self, activity: &Activity, budget: ByteCount) -> i32 {
         let allowed = budget.get() as f64 * INTRA_BUDGETS / self.intra_scale;
         (QP_MIN..QP_MAX).find(|&qp| activity.bytes(qp) <= allowed).unwrap_or(QP_MAX)
     }
 
-    /// Updates the model with an IDR slice, and returns a higher quantizer if the slice is a
-    /// quarter too large.
+    /// Updates the model with an IDR slice. Returns a coarser quantizer to code it again if the
+    /// slice is more than a quarter too large; `None` if it is not, or there is none.
     pub(crate) fn intra_done(
         &mut self,
         activity: &Activity,
@@ -109,7 +110,7 @@ impl Quantizer {
         (too_large && higher > qp).then_some(higher)
     }
 
-    /// Records the size of a sent slice.
+    /// Records the quantizer and size of a slice that is sent, and its debt.
     pub(crate) fn slice_done(&mut self, qp: i32, size: ByteCount, budget: ByteCount) {
         self.last_qp = qp;
         let budget = budget.get() as f64;
@@ -121,7 +122,8 @@ impl Quantizer {
         self.levels[usize::from(self.still)]
     }
 
-    /// Returns the target in bytes: the budget minus a share of the debt.
+    /// Returns the target in bytes: the budget minus a share of the debt, within 0.5 to 1.2
+    /// budgets.
     fn target(&self, budget: ByteCount) -> f64 {
         let budget = budget.get() as f64;
         (budget - self.debt / PAYBACK_SLICES).clamp(0.5 * budget, 1.2 * budget)
@@ -147,7 +149,7 @@ const INTRA_BUDGETS: f64 = 3.0;
 /// when the strip moves.
 const QP_MIN: i32 = 16;
 const QP_MAX: i32 = 51;
-/// Largest step to a finer quantizer: a factor of about four in bytes.
+/// Largest step to a finer quantizer from one slice to the next: a factor of about four in bytes.
 const FINER_STEP: i32 = 6;
 /// Weight of a prediction error in the update.
 const LEARNING: f64 = 0.5;
@@ -155,7 +157,7 @@ const LEARNING: f64 = 0.5;
 const PAYBACK_SLICES: f64 = 10.0;
 /// Exponent of the mean pixel change in the growth of bytes.
 const CHANGE_WEIGHT: f64 = 0.7;
-/// Change treated as none, in luma steps.
+/// Mean change, in luma steps, that is added to each measured one.
 const CHANGE_FLOOR: f64 = 0.25;
 /// Mean change below which a strip is still, in luma steps: below a camera's noise.
 const STILL: f64 = 0.5;

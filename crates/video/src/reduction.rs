@@ -41,7 +41,7 @@ impl Reduction {
         &self.layout
     }
 
-    /// Returns the source strips from which strip `strip` is computed.
+    /// Returns the source strips from which strip `strip` of the smaller picture is computed.
     ///
     /// # Panics
     /// If the smaller picture has no such strip.
@@ -53,8 +53,8 @@ impl Reduction {
         source(rows.start)..self.strip_of(last.min(shown - 1)) + 1
     }
 
-    /// Draws strip `strip` into `rows`, from all the source's strips; only [those it is computed
-    /// from](Self::strips) are read.
+    /// Draws strip `strip` of the smaller picture into `rows`, from all the source's strips; only
+    /// [those it is computed from](Self::strips) are read.
     ///
     /// # Panics
     /// If the sizes of `strips` or `rows` do not match the two layouts.
@@ -105,7 +105,7 @@ impl Reduction {
     }
 }
 
-/// Maximum factor: it leaves a side of 8192 pixels no smaller than a strip.
+/// Maximum factor of a reduction: it leaves a side of 8192 pixels no smaller than a strip.
 const FACTOR_MAX: usize = 16;
 
 #[cfg(test)]

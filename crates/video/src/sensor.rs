@@ -26,8 +26,9 @@ pub trait Sensor: Send {
         Duration::from_secs_f64(1.0 / self.pictures_per_second())
     }
 
-    /// Returns the time since the start of the current picture's capture, if known: it includes
-    /// exposure and transfer. Used if the source does not deliver rows as they are read.
+    /// Returns the time since the start of the current picture's capture, which includes exposure
+    /// and transfer; zero if unknown. Used only if the source does not deliver rows as they are
+    /// read.
     fn age(&self) -> Duration {
         Duration::ZERO
     }
@@ -52,13 +53,13 @@ pub trait Sensor: Send {
         Losses::default()
     }
 
-    /// Returns the present problem with the pictures, described for the operator; `None` without
-    /// one.
+    /// Returns the present fault of the pictures, described for the operator; `None` without one.
     fn trouble(&self) -> Option<&str> {
         None
     }
 
-    /// Begins a picture, to be read strip by strip; returns false when there are no more.
+    /// Begins the next picture, to be read strip by strip; may wait for it. Returns false when
+    /// there are no more.
     ///
     /// # Errors
     /// [`Error::Sensor`] if the source fails; [`Error::PictureLost`] if one picture fails and the
@@ -86,7 +87,7 @@ pub enum Origin {
 pub struct Losses {
     /// Pictures that arrived truncated, or that their decoder refused.
     pub damaged: u64,
-    /// Pictures that never arrived, by the gaps in the source's numbers.
+    /// Pictures that never arrived, as gaps in the source's numbers show.
     pub missed: u64,
     /// Pictures replaced by a newer one while they waited.
     pub superseded: u64,

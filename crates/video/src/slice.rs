@@ -9,9 +9,9 @@ use crate::{AccessUnit, Error, Layout, Motion};
 pub enum SliceKind {
     /// Intra-coded with its parameter sets, independent of earlier pictures.
     Idr,
-    /// Predicted from the previous picture.
+    /// Predicted from an earlier picture of the strip.
     Predicted,
-    /// Repetition of the previous picture.
+    /// Repetition of the previous picture in place of a lost slice, possibly shifted by its motion.
     Skip,
 }
 
@@ -25,7 +25,7 @@ impl SliceKind {
         }
     }
 
-    /// Returns the kind with this number on the wire.
+    /// Returns the kind with this number on the wire; `None` for any other number.
     pub const fn from_number(number: u8) -> Option<Self> {
         match number {
             0 => Some(Self::Idr),
@@ -79,12 +79,12 @@ pub struct Slice {
     pub history: Option<u8>,
     /// Start of the strip's readout on the vehicle's clock.
     pub captured_at: Instant,
-    /// End of its encoding on the vehicle's clock.
+    /// End of the strip's encoding on the vehicle's clock.
     ///
     /// The wire format limits it to 4.29 s after `captured_at`.
     pub encoded_at: Instant,
-    /// Newest tick of the vehicle's guard at the start of the picture, cited by a person who has
-    /// seen it. 0 if the vehicle knew none.
+    /// Newest tick of the vehicle's guard at the start of the picture; a person who has seen the
+    /// picture cites it. 0 if the vehicle knew none.
     pub tick: u32,
     /// Motion of the strip, as [`Encoded::motion`](crate::Encoded::motion).
     pub motion: Motion,
@@ -93,7 +93,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// Length of the header before the Annex B bytes.
+    /// Length in bytes of the header before the Annex B bytes.
     pub const HEADER_BYTES: usize = AccessUnit::ROOM;
 
     /// Returns the header followed by the Annex B bytes, which are not copied.

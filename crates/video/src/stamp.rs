@@ -66,12 +66,12 @@ pub fn read(luma: &[u8], stride: usize) -> Option<u32> {
     (cells == pattern(value)).then_some(value)
 }
 
-/// Returns the cells of `value`, the first in bit 41, with 1 for white.
+/// Returns the 42 cells of `value` as bits, 1 for white, the first cell in bit 41.
 fn pattern(value: u32) -> u64 {
     0b10 << 40 | u64::from(value) << 8 | u64::from(checksum(value))
 }
 
-/// Returns CRC-8 with polynomial 0x07 and initial value 0.
+/// Returns the CRC-8 of the value's four bytes, with polynomial 0x07 and initial value 0.
 fn checksum(value: u32) -> u8 {
     value.to_be_bytes().iter().fold(0, |crc, byte| {
         (0..8).fold(crc ^ byte, |crc, _| crc << 1 ^ if crc & 0x80 == 0 { 0 } else { 0x07 })

@@ -21,33 +21,34 @@ pub trait Device: Send {
     /// Returns all capture modes, including those with an [obstacle](Mode::obstacle).
     ///
     /// # Errors
-    /// Any error of the system.
+    /// Returns any error of the system.
     fn modes(&mut self) -> io::Result<Vec<Mode>>;
 
-    /// Requests a mode and returns the one that the driver set.
+    /// Sets a mode, and returns the one that the driver chose.
     ///
     /// # Errors
-    /// Any error of the system.
+    /// Returns any error of the system.
     fn set(&mut self, mode: &Mode) -> io::Result<Set>;
 
     /// Starts capturing.
     ///
     /// # Errors
-    /// Any error of the system.
+    /// Returns any error of the system.
     fn start(&mut self) -> io::Result<()>;
 
     /// Waits for a picture and copies the newest into `bytes`; older waiting ones are dropped.
     ///
     /// # Errors
-    /// Any error of the system; [`io::ErrorKind::TimedOut`] if none arrives within `timeout`,
-    /// [`io::ErrorKind::WouldBlock`] if the device signalled a picture but delivered none.
+    /// Returns any error of the system; [`io::ErrorKind::TimedOut`] if none arrives within
+    /// `timeout`, [`io::ErrorKind::WouldBlock`] if the device signalled a picture but delivered
+    /// none.
     fn take(&mut self, timeout: Duration, bytes: &mut Vec<u8>) -> io::Result<Taken>;
 }
 
 /// Metadata of a captured picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taken {
-    /// Driver's timestamp on the machine's monotonic clock.
+    /// Driver's timestamp on the machine's monotonic clock; `None` if it is of another clock.
     pub at: Option<Duration>,
     /// True if the timestamp is the start of exposure; otherwise it is the arrival of the last row.
     pub is_of_start: bool,
@@ -55,7 +56,8 @@ pub struct Taken {
     pub is_damaged: bool,
     /// Number of older waiting pictures that were dropped.
     pub left_out: u32,
-    /// Driver's number of the picture, increased by one with each capture, wrapping.
+    /// Driver's number of the picture, increased by one with each capture, wrapping; some drivers
+    /// leave it at 0.
     pub sequence: u32,
 }
 
@@ -70,7 +72,7 @@ pub enum Code {
     Yuyv,
     /// 4:2:2, two pixels in four bytes, chroma first.
     Uyvy,
-    /// Black and white.
+    /// Luma only: black and white.
     Grey,
     /// One JPEG per picture: most USB cameras have their large sizes only in this format.
     Mjpeg,
@@ -89,7 +91,7 @@ impl Code {
         (Self::Mjpeg, "jpeg", *b"JPEG"),
     ];
 
-    /// Returns the pixel layout, or `None` for compressed and unsupported formats.
+    /// Returns the layout of the pixels; `None` for compressed and unsupported formats.
     pub fn pixels(self) -> Option<Format> {
         match self {
             Self::Nv12 => Some(Format::Nv12),
@@ -144,7 +146,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// A positive fraction.
+/// Positive fraction of two whole numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fraction([u32; 2]);
 
@@ -182,7 +184,7 @@ impl Mode {
         self.interval.map(|interval| f64::from(interval.under()) / f64::from(interval.over()))
     }
 
-    /// Returns the reason why this mode cannot be used; `None` if it can.
+    /// Returns the reason why pictures of this mode cannot be used; `None` if they can.
     ///
     /// Applies to listed modes, to the chosen mode and to the mode that a driver set.
     pub fn obstacle(&self) -> Option<&'static str> {
@@ -202,7 +204,8 @@ impl Mode {
     }
 }
 
-/// Returns a line with a device's modes, with the reason after each unusable one.
+/// Returns one line that lists a device's modes, at most 32, with the reason after each unusable
+/// one.
 pub fn list(modes: &[Mode]) -> String {
     let mode = |mode: &Mode| match mode.obstacle() {
         Some(words) => format!("{mode} ({words})"),
@@ -241,18 +244,18 @@ pub struct Set {
 /// A requested mode, such as `mjpeg 1280x720@30`, or any part of that.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Wanted {
-    /// Requested pixel format.
+    /// Requested pixel format; `None` for any.
     pub code: Option<Code>,
-    /// Requested size.
+    /// Requested pixels in a row, and rows; `None` for any.
     pub size: Option<[u32; 2]>,
-    /// Requested pictures per second.
+    /// Requested pictures per second; `None` for any.
     pub pictures_per_second: Option<f64>,
 }
 
 impl Wanted {
-    /// Returns the best usable mode among `modes` that has every requested part. In this order it
-    /// prefers at most 1920x1080, at least 25 pictures/s, a size close to 1280x720, a rate close to
-    /// `usual_rate`, and raw pixels over JPEGs.
+    /// Returns the best usable mode among `modes` that has every requested part; `None` if there is
+    /// none. In this order it prefers at most 1920x1080, at least 25 pictures/s, a size close to
+    /// 1280x720, a rate close to `usual_rate`, and raw pixels over JPEGs.
     pub fn choose(&self, modes: &[Mode], usual_rate: f64) -> Option<Mode> {
         let close = |a: f64, b: f64| (a - b).abs() <= RATE_ERROR * b;
         let rate = |mode: &Mode| mode.pictures_per_second().unwrap_or(usual_rate);
@@ -323,14 +326,15 @@ impl FromStr for Wanted {
     }
 }
 
-/// Largest size chosen unless a larger one is requested or no other is available.
+/// Largest size that is chosen, unless a larger one is requested or no other is available.
 const SIZE_MAX: [u32; 2] = [1920, 1080];
 /// Preferred size in pixels if none is requested; documented in docs/camera.md under
 /// `camera_mode`.
 const SIZE_PREFERRED: f64 = 1280.0 * 720.0;
-/// Minimum preferred rate: driving suffers more from fewer pictures than from fewer pixels.
+/// Pictures per second below which a mode is chosen only if no other is available: driving suffers
+/// more from fewer pictures than from fewer pixels.
 const RATE_LEAST: f64 = 25.0;
-/// Maximum side of a coded picture.
+/// Maximum side of a coded picture in pixels.
 const SIDE_MAX: u32 = 8192;
 /// Maximum number of modes listed for a person, to keep the line readable.
 const LISTED_MAX: usize = 32;

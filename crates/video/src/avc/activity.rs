@@ -6,9 +6,9 @@ use super::slice::Slice;
 use super::vector::Vector;
 
 impl<K: Kernel> Slice<'_, K> {
-    /// Measures a row of macroblocks: each one's difference from the previous picture, at the same
-    /// place or moved by its last vector; in an I slice, its difference from itself one row of
-    /// samples above.
+    /// Measures the activity of a row of macroblocks, from the mean difference per sample: of each
+    /// macroblock from the previous picture, at the same place or moved by its last vector; in an I
+    /// slice, from itself one row of samples above. The rate control gets the results.
     pub(super) fn look(&mut self, row: usize) {
         let (columns, y) = (self.columns, row * 16);
         let rows = self.rows.read(y + 16);
@@ -38,7 +38,7 @@ impl<K: Kernel> Slice<'_, K> {
     }
 }
 
-/// Minimum activity, as a difference per sample.
+/// Difference per sample that is added to each measured one.
 const NOISE: f64 = 0.5;
-/// Exponent of the pixel change in the growth of bits.
+/// Exponent by which the bits of a predicted macroblock grow with its difference.
 const POWER: f64 = 0.5;

@@ -18,7 +18,7 @@ pub(super) struct Mark {
 }
 
 impl BitWriter {
-    /// Starts over and keeps the memory.
+    /// Discards everything written, but keeps the memory.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.word = 0;

@@ -5,7 +5,7 @@ mod tables;
 use super::bits::BitWriter;
 use tables::{COEFF_TOKEN, COEFF_TOKEN_CHROMA_DC, RUN_BEFORE, TOTAL_ZEROS, TOTAL_ZEROS_CHROMA_DC};
 
-/// A code word: its bits and their number.
+/// A code word: its bits, right-aligned, and their number; length 0 if there is none.
 #[derive(Clone, Copy)]
 struct Code {
     bits: u16,
@@ -23,9 +23,10 @@ pub(super) struct Levels {
 /// Kind of a block in a macroblock: it determines the number of coefficients and the code tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
-    /// All 16 coefficients, or the 16 of `Intra16x16DCLevel`, with nC.
+    /// All 16 coefficients of a block, or the 16 of `Intra16x16DCLevel`; holds nC, which selects
+    /// the code table.
     Whole(u8),
-    /// The 15 coefficients after the first, with nC.
+    /// The 15 coefficients of a block after the first; holds nC.
     Alternating(u8),
     /// The four DC coefficients of a chroma plane: nC is -1.
     ChromaMeans,
@@ -84,8 +85,8 @@ pub(super) fn write_block(writer: &mut BitWriter, levels: &Levels, part: Part) -
     total as u8
 }
 
-/// Returns the number of trailing levels of magnitude 1, at most three; their signs, one bit each;
-/// and the mask of the other levels.
+/// Returns the number of trailing levels of magnitude 1, at most three; their signs, one bit each,
+/// the last level's first; and the mask of the other levels.
 fn trailing_ones(values: &[i16; 16], first: usize, mut mask: u32) -> (u32, u32, u32) {
     let (mut ones, mut signs) = (0, 0);
     while ones < 3 && mask != 0 {
@@ -146,7 +147,7 @@ fn put(writer: &mut BitWriter, code: Code) {
     writer.put(u32::from(code.bits), u32::from(code.length));
 }
 
-/// Column of table 9-5 for nC up to 8.
+/// Index into [`COEFF_TOKEN`] for nC up to 8.
 const TABLE_OF_CONTEXT: [usize; 9] = [0, 0, 1, 1, 2, 2, 2, 2, 3];
 
 #[cfg(test)]

@@ -46,7 +46,8 @@ enum Direction {
     Horizontal,
 }
 
-/// Returns bS of the four parts of an edge (8.7.2.1).
+/// Returns bS (8.7.2.1) of the four parts of edge `number` of macroblock `own`; edge 0 is that to
+/// the macroblock `other`.
 #[inline]
 fn strengths(own: &Macroblock, other: &Macroblock, number: usize, direction: Direction) -> [u8; 4] {
     let across = number == 0;
@@ -113,7 +114,8 @@ fn filter(
     }
 }
 
-/// Returns the thresholds for two quantizers (8.7.2.2), or `None` if no sample is filtered.
+/// Returns the thresholds for the quantizers on both sides (8.7.2.2); `None` if the quantizers are
+/// so fine that no sample is filtered.
 #[inline]
 fn edge(qps: [u8; 2], strengths: [u8; 4]) -> Option<Edge> {
     let index = usize::from((qps[0] + qps[1]).div_ceil(2));
@@ -130,7 +132,7 @@ fn edge(qps: [u8; 2], strengths: [u8; 4]) -> Option<Edge> {
     Some(Edge { alpha, beta, limits })
 }
 
-/// Table 8-16.
+/// Thresholds alpha of table 8-16, by the mean quantizer; [`BETA`] are those of beta.
 static ALPHA: [u8; 52] = [
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15, 17, 20,
     22, 25, 28, 32, 36, 40, 45, 50, 56, 63, 71, 80, 90, 101, 113, 127, 144, 162, 182, 203, 226,
@@ -140,7 +142,7 @@ static BETA: [u8; 52] = [
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 6, 6, 7, 7, 8, 8,
     9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15, 16, 16, 17, 17, 18, 18,
 ];
-/// Table 8-17: t_C0 for bS 1 to 3.
+/// Limits t_C0 of table 8-17, by the mean quantizer, for bS 1 to 3.
 static LIMITS: [[i8; 3]; 52] = {
     const ABOVE: [[i8; 3]; 35] = [
         [0, 0, 1],

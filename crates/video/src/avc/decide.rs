@@ -49,7 +49,7 @@ impl<K: Kernel> Slice<'_, K> {
         }
     }
 
-    /// Returns whether the macroblock, moved by `vector`, has no residual worth coding.
+    /// Predicts the macroblock with `vector` and returns whether no residual is worth coding.
     fn skips(&mut self, current: &mut Current, reference: &Reference<'_>, vector: Vector) -> bool {
         let vectors = [vector; 4];
         current.predict_luma(self.kernel, reference, Shape::Whole, &vectors);
@@ -68,7 +68,8 @@ impl<K: Kernel> Slice<'_, K> {
         residual.chroma_pattern == 0
     }
 
-    /// Codes a macroblock when no bits are left: skipped if allowed, otherwise with a zero vector.
+    /// Codes a macroblock when no bits are left: skipped if that is allowed, otherwise with a zero
+    /// vector or, if that is not allowed either, from the mean of its neighbours.
     fn cheapest(
         &mut self,
         current: &mut Current,
@@ -96,16 +97,17 @@ impl<K: Kernel> Slice<'_, K> {
 }
 
 impl Current {
-    /// Returns the rate-distortion cost of `bits`.
+    /// Returns the cost of `bits`, in units of transformed differences.
     #[inline]
     fn bits(&self, bits: u32) -> u32 {
         (self.lambda * bits) >> 4
     }
 }
 
-/// Cost in bits of an inter prediction below which intra prediction is not tried.
+/// Cost of an inter prediction, as that of this many bits, below which intra prediction is not
+/// tried.
 const INTRA_WORTH: u32 = 30;
-/// Cost in bits of a difference up to which skipping is tried before any motion search. At twice
-/// this value, noise that the quantizer removes is kept where a better vector would have averaged
-/// it: 5 to 8 % of rate.
+/// Difference, as the cost of this many bits, up to which skipping is tried before any motion
+/// search. At twice this value, noise that the quantizer removes is kept where a better vector
+/// would have averaged it: 5 to 8 % of rate.
 const SKIP_WORTH: u32 = 45;

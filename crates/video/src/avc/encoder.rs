@@ -25,11 +25,11 @@ use crate::{
 pub struct Config {
     /// Pixels in a row, a multiple of 16.
     pub width: usize,
-    /// Rows, a multiple of 16.
+    /// Rows of the strip, a multiple of 16.
     pub height: usize,
     /// Pixel columns at the right and rows at the bottom that are not shown: even numbers below 16.
     pub cropped: [usize; 2],
-    /// Picture rate, 1 to 240.
+    /// Pictures per second, 1 to 240.
     pub pictures_per_second: u32,
     /// Method of recovery from lost slices.
     pub loss_recovery: LossRecovery,
@@ -55,19 +55,20 @@ pub struct StripEncoder {
     reconstruction: Reconstruction,
     /// Pictures that decoders keep, the last first, with their numbers.
     kept: VecDeque<(u64, Reconstruction)>,
-    /// Half-sample interpolation of the kept picture with this number.
+    /// Half samples of a kept picture, with its number; `u64::MAX` before the first.
     halves: (u64, Halves),
     /// Number of the next picture, from 0 on.
     next: u64,
-    /// Last picture that the receiver is known to have; the last IDR before its first
-    /// acknowledgement.
+    /// Number of the newest picture that the receiver is known to have decoded clean; the last
+    /// IDR's before an acknowledgement of it or a later picture.
     acknowledged: u64,
-    /// True if an acknowledgement has arrived since the last IDR.
+    /// True once an acknowledgement has arrived since the last IDR.
     told: bool,
     /// True if the next picture refers to the acknowledged one, with
     /// [`LossRecovery::ReferenceSelection`] and [`LossRecovery::ReferencesByLoss`].
     selects: bool,
-    /// True if losses are frequent, with [`LossRecovery::ReferencesByLoss`].
+    /// True while losses are frequent, with [`LossRecovery::ReferencesByLoss`]; set by
+    /// [`provide_for_losses`](Self::provide_for_losses).
     many_losses: bool,
     intra_refresh: IntraRefresh,
     macroblocks: Vec<Macroblock>,
@@ -75,10 +76,10 @@ pub struct StripEncoder {
     model: Model,
     /// Activity of each macroblock in the last predicted picture, and in the last IDR.
     activity: [Vec<f64>; 2],
-    /// Last picture, while the processing that only the next one needs is incomplete.
+    /// Last picture, until the work is done that only the next one needs.
     unfinished: Option<Unfinished>,
     writer: BitWriter,
-    /// frame_num of the next picture.
+    /// `frame_num` of the next picture; an IDR resets it to 0.
     number: u16,
     idr_id: u16,
 }
@@ -151,11 +152,12 @@ impl StripEncoder {
         self.next
     }
 
-    /// Records that the receiver has decoded a picture correctly.
+    /// Records that the receiver has decoded picture `picture` clean; its number is that of
+    /// [`next_picture`](Self::next_picture).
     ///
     /// Used only with [`LossRecovery::AcknowledgedReferences`],
     /// [`LossRecovery::ReferenceSelection`] and [`LossRecovery::ReferencesByLoss`]. Ignores
-    /// pictures that were never coded or precede the last IDR.
+    /// pictures that decoders no longer keep, as those before the last IDR.
     pub fn acknowledge(&mut self, picture: u64) {
         self.finish_reconstruction();
         if self.kept.iter().any(|(number, _)| *number == picture) {
@@ -176,14 +178,14 @@ impl StripEncoder {
         self.many_losses = many;
     }
 
-    /// Returns the estimated size in bits of the last predicted slice at QP 0, for a
+    /// Returns the estimated size in bits of a slice like the last predicted one at QP 0, for a
     /// [`Planner`](super::Planner).
     pub fn weight(&self) -> f64 {
         self.model.weight(&self.activity[0], self.shape.columns)
     }
 
-    /// Returns the next picture's reference index, the distance of its reference from the last
-    /// picture; `None` if it has no allowed reference.
+    /// Returns the next picture's reference index: 0 is the last picture, 1 the one before it.
+    /// `None` if there is no allowed reference, so that an IDR is due.
     fn reference_index(&self) -> Option<usize> {
         let last = (!self.kept.is_empty()).then_some(0);
         if !self.refers_to_acknowledged() {
@@ -203,7 +205,8 @@ impl StripEncoder {
             || self.selects
     }
 
-    /// Returns whether the next picture is an IDR, and records a reported loss.
+    /// Returns whether the next picture is an IDR, and applies the request `refresh` to the method
+    /// of loss recovery.
     fn is_idr(&mut self, refresh: Refresh) -> bool {
         let recovers = match self.config.loss_recovery {
             LossRecovery::Idr => false,
@@ -337,7 +340,7 @@ impl StripEncoder {
         Flow { left: half(false), right: half(true) }
     }
 
-    /// Writes the slice from the start, header and data.
+    /// Codes the slice into the writer from its start: header and data.
     fn write(
         &mut self,
         rows: &mut dyn Rows,
@@ -355,7 +358,7 @@ impl StripEncoder {
         }
     }
 
-    /// Codes the slice's data.
+    /// Codes the slice's data with this kernel.
     fn slice(
         &mut self,
         kernel: impl Kernel,
@@ -388,7 +391,8 @@ impl StripEncoder {
         .run();
     }
 
-    /// Completes the last picture as a reference.
+    /// Completes the last picture as a reference: deblocks it, extends its margin, and keeps it;
+    /// does nothing if that is done.
     fn finish_reconstruction_by(&mut self, kernel: impl Kernel) {
         let Some(Unfinished { number, idr, deblocked }) = self.unfinished.take() else { return };
         if deblocked {
@@ -407,7 +411,8 @@ impl StripEncoder {
         }
     }
 
-    /// Keeps the picture just coded as decoders do (8.2.5.3), and reuses the memory of another.
+    /// Keeps the picture just coded as decoders do (8.2.5.3), and reuses the memory of one that is
+    /// no longer kept.
     fn keep(&mut self, number: u64, idr: bool) {
         let most = if idr { 0 } else { self.shape.references as usize - 1 };
         let mut free = None;
@@ -421,7 +426,8 @@ impl StripEncoder {
         self.kept.push_front((number, std::mem::replace(&mut self.reconstruction, free)));
     }
 
-    /// Computes the half samples of a kept picture, if they are missing.
+    /// Computes the half samples of a kept picture, if [`halves`](Self::halves) are not those
+    /// already.
     fn interpolate(&mut self, kernel: impl Kernel, reference_index: usize) {
         let (number, reconstruction) = &self.kept[reference_index];
         if self.halves.0 != *number {
@@ -499,12 +505,12 @@ impl QuantizerEncoder for StripEncoder {
 const IDR_BUDGETS: f64 = 3.0;
 /// Bits of the start code and the NAL unit's header.
 const UNIT_BITS: f64 = 40.0;
-/// Share that emulation prevention may add.
+/// Share of a slice's bits that emulation prevention may add.
 const ESCAPED: f64 = 0.004;
 /// Target size as a share of the ceiling.
 const TARGET: f64 = 0.94;
 /// Finest quantizer: finer ones make no visible difference (about 48 dB) and only burden the links
 /// and the decoder.
 const QP_MIN: u8 = 16;
-/// Initial difference of a picture from itself one row above.
+/// Activity assumed of each macroblock of the first IDR.
 const INTRA_ACTIVITY: f64 = 10.0;

@@ -8,10 +8,10 @@ use crate::h264::nal;
 /// The shape of a stream's pictures, as coded in its parameter sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// Macroblocks in a row, and rows.
+    /// Macroblocks in a row; `rows` is the number of rows of macroblocks.
     pub(super) columns: usize,
     pub(super) rows: usize,
-    /// Luma columns at the right and rows at the bottom that are not shown: even numbers.
+    /// Luma columns at the right and luma rows at the bottom that are not shown: even numbers.
     pub(super) cropped: [usize; 2],
     pub(super) pictures_per_second: u32,
     /// Maximum distance of a reference in pictures: `max_num_ref_frames`.
@@ -26,7 +26,7 @@ pub(super) const FRAME_NUMBER_BITS: u32 = 16;
 /// Value of `constrained_intra_pred_flag` in each picture parameter set, by its id.
 pub(super) const CONSTRAINED_SETS: [bool; 2] = [false, true];
 
-/// Types of the NAL units of an IDR.
+/// Types of the NAL units of an IDR's access unit, in their order.
 const KINDS: [u8; 4] = [
     nal::kind::SEQUENCE_PARAMETERS,
     nal::kind::PICTURE_PARAMETERS,
@@ -69,7 +69,8 @@ impl Shape {
         Err(Error::Unsupported { what: "another encoder's parameter sets" })
     }
 
-    /// Reads the variable fields of the encoder's sequence parameter sets and skips the rest.
+    /// Reads the fields of a sequence parameter set that vary between our encoders' strips, and
+    /// skips the rest unchecked.
     fn read_sequence(payload: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(payload, "sequence parameter set");
         reader.bits(24)?;
@@ -96,7 +97,7 @@ impl Shape {
         Ok(Self { columns, rows, cropped, pictures_per_second, references, contained })
     }
 
-    /// Returns the number of macroblocks in a picture.
+    /// Returns the number of macroblocks of a picture.
     pub(super) fn macroblocks(&self) -> u32 {
         (self.columns * self.rows) as u32
     }
@@ -210,19 +211,19 @@ pub(super) struct Header {
     /// True if it is a P slice.
     pub(super) predicted: bool,
     pub(super) constrained: bool,
-    /// frame_num
+    /// `frame_num`.
     pub(super) number: u16,
     /// Reference index: distance of the reference from the last picture.
     pub(super) reference_index: u32,
     pub(super) qp: u8,
-    /// True if edges within the slice are filtered.
+    /// True if the deblocking filter is applied within the slice.
     pub(super) deblocked: bool,
-    /// True if the picture may have slices of another type.
+    /// True if other slices of the picture may have another type.
     pub(super) mixed: bool,
 }
 
 impl Header {
-    /// Returns nal_ref_idc and nal_unit_type.
+    /// Returns the NAL unit's header byte: `nal_ref_idc` 3 and `nal_unit_type`.
     pub(super) fn unit_header(&self) -> u8 {
         let kind = if self.idr.is_some() { nal::kind::IDR_SLICE } else { nal::kind::SLICE };
         3 << 5 | kind

@@ -3,13 +3,13 @@
 use super::kernel::Kernel;
 use super::plane::Plane;
 
-/// Neighbours from which a block may be predicted.
+/// Neighbours from which a block or macroblock may be predicted.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Near {
     pub(super) left: bool,
     pub(super) above: bool,
     pub(super) corner: bool,
-    /// True if the upper right block is available.
+    /// True if the upper right neighbour is available.
     pub(super) beyond: bool,
 }
 
@@ -36,7 +36,7 @@ impl Whole {
         .filter_map(|(mode, permitted)| permitted.then_some(mode))
     }
 
-    /// Returns `intra_chroma_pred_mode` (table 8-5).
+    /// Returns the mode's number as `intra_chroma_pred_mode` (table 8-5).
     pub(super) fn chroma_number(self) -> u32 {
         match self {
             Self::Mean => 0,
@@ -47,7 +47,7 @@ impl Whole {
     }
 }
 
-/// The samples bordering a square of `SIDE`.
+/// Samples above and left of a square of `SIDE` by `SIDE` samples.
 pub(super) struct Border<const SIDE: usize> {
     near: Near,
     above: [u8; SIDE],
@@ -159,7 +159,7 @@ impl Border<8> {
 
 /// Number of prediction modes of a 4x4 block (table 8-2); the modes are their numbers.
 pub(super) const MODES4: usize = 9;
-/// Intra_4x4_DC
+/// Number of the mode Intra_4x4_DC.
 pub(super) const MEAN4: u8 = 2;
 
 /// All modes of 4x4 blocks, one bit each.
@@ -179,11 +179,12 @@ pub(super) fn permitted4(near: Near) -> u16 {
 
 /// The border of a 4x4 block, with all the filtered versions that the modes use.
 pub(super) struct Border4 {
-    /// The 13 samples from the lowest on the left through the corner to the last on the right, with
-    /// the first and the last of them twice.
+    /// 13 samples at indices 1 to 13: from the lowest on the left through the corner to the last on
+    /// the upper right. The first and the last are repeated at 0 and 14.
     pub(super) line: [u8; 32],
     near: Near,
-    /// 13 weighted means of three samples, and from index 16 on 14 means of two.
+    /// Filtered [`line`](Self::line): from index 0 on, 13 weighted means of three samples; from 16
+    /// on, 14 means of two.
     pub(super) smooth: [u8; 32],
 }
 
@@ -206,7 +207,7 @@ impl Border4 {
         Self { smooth: kernel.smooth(&line), line, near }
     }
 
-    /// Predicts the block (8.3.1.2).
+    /// Returns the block predicted in mode `mode` (8.3.1.2), by rows.
     #[inline]
     pub(super) fn predict(&self, kernel: impl Kernel, mode: u8) -> [u8; 16] {
         match mode {
@@ -227,8 +228,8 @@ impl Border4 {
     }
 }
 
-/// Source of each predicted sample: an index into [`Border4::line`] for modes 0 and 1, and into
-/// [`Border4::smooth`] for modes from 3 on (8.3.1.2.4 to 8.3.1.2.9).
+/// Source of each predicted sample, by mode: an index into [`Border4::line`] for modes 0 and 1, and
+/// into [`Border4::smooth`] for modes from 3 on (8.3.1.2.4 to 8.3.1.2.9); unused for the mean.
 pub(super) static PLACES: [[u8; 16]; MODES4] = places();
 
 const fn places() -> [[u8; 16]; MODES4] {

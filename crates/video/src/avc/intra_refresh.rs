@@ -21,15 +21,16 @@ use crate::Encoded;
 #[derive(Clone, Debug)]
 pub(super) struct IntraRefresh {
     loss_recovery: LossRecovery,
-    /// Picture of each column's last refresh.
+    /// Number of the picture of each column's last refresh.
     refreshed_in: Vec<u64>,
     /// Number of the next picture.
     picture: u64,
-    /// First picture on which the last one depends.
+    /// Number of the first picture on which the last one depends.
     origin: u64,
-    /// Number of pictures since the period began.
+    /// Number of refreshed pictures since the period began.
     phase: u8,
-    /// First picture of the refresh in progress, with [`LossRecovery::IntraRefreshOnLoss`].
+    /// First picture of the refresh in progress, with [`LossRecovery::IntraRefreshOnLoss`]; `None`
+    /// if none is.
     since: Option<u64>,
     /// True if vectors stay within the strip.
     held: bool,
@@ -41,7 +42,8 @@ impl IntraRefresh {
         Self { loss_recovery, refreshed_in, picture: 0, origin: 0, phase: 0, since: None, held }
     }
 
-    /// Records a reported loss.
+    /// Begins a refresh with the next picture, because of a reported loss, with
+    /// [`LossRecovery::IntraRefreshOnLoss`].
     pub(super) fn on_loss(&mut self) {
         self.since = Some(self.picture);
         if matches!(self.loss_recovery, LossRecovery::IntraRefreshOnLoss { .. }) {
@@ -55,14 +57,15 @@ impl IntraRefresh {
         self.origin = self.picture;
     }
 
-    /// Counts the pictures before the last one on which it depends: see [`Encoded`].
+    /// Returns the number of pictures before the last one on which it depends, at most
+    /// [`Encoded::LONG`], as [`Encoded::history`].
     pub(super) fn history(&self) -> u8 {
         let before = self.picture.saturating_sub(self.origin + 1);
         before.min(Encoded::LONG.into()) as u8
     }
 
-    /// Returns the minimum average bits of a macroblock: about 11 for a macroblock that must be
-    /// refreshed, some for one that may not be skipped, almost none for others.
+    /// Returns the bits to reserve per macroblock on average: about 11 for one that must be
+    /// refreshed, 1 for one that may not be skipped, almost none for others.
     pub(super) fn reserve(&self) -> f64 {
         match self.loss_recovery {
             LossRecovery::Idr
@@ -77,7 +80,7 @@ impl IntraRefresh {
     }
 
     /// Returns the bounds of the next picture's prediction, for `width` by `height` samples, and
-    /// advances.
+    /// counts the picture.
     pub(super) fn next(&mut self, idr: bool, width: usize, height: usize) -> Reach {
         let mut reach = Reach::free(width, height, self.held);
         // The slices of a joined picture refer to one parameter set, even while only some strips
@@ -134,7 +137,8 @@ impl IntraRefresh {
     }
 }
 
-/// Returns the columns around `column` that were not refreshed before it, as a range of samples.
+/// Returns the columns around `column` whose last refresh was no earlier than its own, as a range
+/// of samples.
 fn window(refreshed_in: &[u64], column: usize, whole: Window) -> Window {
     let as_new = |other: &usize| refreshed_in[*other] >= refreshed_in[column];
     let first = (0..column).rev().take_while(as_new).last().unwrap_or(column);
@@ -153,7 +157,8 @@ pub(super) struct Reach {
     /// True if intra prediction is constrained even where nothing is refreshed.
     constrained: bool,
     window: Window,
-    /// Window of each column, and whether it is refreshed; empty if nothing is.
+    /// Window of each column; `refreshed` says which columns are refreshed. Both are empty if
+    /// nothing is.
     windows: Vec<Window>,
     refreshed: Vec<bool>,
 }
@@ -176,7 +181,8 @@ impl Reach {
         self.windows.get(column).copied().unwrap_or(self.window)
     }
 
-    /// Returns whether the slice must be independent of its position.
+    /// Returns whether vectors stay within the strip, so that the slice does not depend on its
+    /// position.
     pub(super) fn is_held(&self) -> bool {
         self.held
     }
@@ -185,7 +191,7 @@ impl Reach {
         self.refreshed.get(column).is_some_and(|refreshed| *refreshed)
     }
 
-    /// Returns whether intra prediction uses only intra macroblocks.
+    /// Returns whether intra prediction uses only samples of intra macroblocks.
     pub(super) fn is_constrained(&self) -> bool {
         self.constrained || self.is_refreshing()
     }

@@ -26,15 +26,15 @@ pub struct Joiner {
     begun: bool,
 }
 
-/// A picture of all strips.
+/// A picture joined from all strips.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Joined {
-    /// Kind of the picture: an IDR if it is the first or all strips are; otherwise, restarting
-    /// strips are I slices.
+    /// Kind of the picture: an IDR if all strips restart, or at the first; otherwise predicted,
+    /// with I slices for restarting strips.
     pub kind: SliceKind,
     /// The access unit in Annex B form; an IDR begins with its parameter sets.
     pub bytes: Vec<u8>,
-    /// Number of strips that repeat their last picture because their slice could not be joined.
+    /// Number of strips whose slice could not be joined, so that they repeat their last picture.
     pub refused: usize,
 }
 
@@ -43,8 +43,8 @@ struct Strip {
     shape: Shape,
     /// Number of the strip's first macroblock.
     first: u32,
-    /// The strip's frame_num in each of the last joined pictures, the last first; empty before its
-    /// IDR.
+    /// The strip's own `frame_num` in each of the last joined pictures, the newest first; empty
+    /// before its IDR.
     shown: VecDeque<u16>,
 }
 
@@ -90,7 +90,8 @@ impl Joiner {
         Ok(Self { shape, strips, number: 0, idr_id: 0, begun: false })
     }
 
-    /// Joins the available access units of one picture, one per strip from the top.
+    /// Joins the access units of one picture, one entry per strip from the top; `None` for a strip
+    /// without one.
     ///
     /// An access unit that cannot be parsed, or does not belong to the strip's stream, counts as
     /// missing.
@@ -153,7 +154,7 @@ impl Joiner {
 }
 
 impl Strip {
-    /// Parses a slice of the strip's stream.
+    /// Parses an access unit of the strip's stream; fails if it does not continue that stream.
     fn read(&self, unit: &[u8]) -> Result<Slice, Error> {
         let slice = read(unit)?;
         if slice.0.idr.is_some() {
@@ -184,14 +185,15 @@ impl Strip {
         }
     }
 
-    /// Returns the distance of a slice's reference from the last joined picture; 0 if decoders no
-    /// longer keep it.
+    /// Returns the distance of a slice's reference from the last joined picture, in joined
+    /// pictures; 0 if decoders no longer keep it.
     fn reference_index(&self, header: &Header) -> u32 {
         let reference = header.number.wrapping_sub(1 + header.reference_index as u16);
         self.shown.iter().position(|shown| *shown == reference).unwrap_or(0) as u32
     }
 
-    /// Records the strip's number in the next picture.
+    /// Records the strip's own `frame_num` in the picture just joined; without a slice it is that
+    /// of the picture before.
     fn note(&mut self, header: Option<&Header>) {
         if header.is_some_and(|header| header.idr.is_some()) {
             self.shown.clear();
@@ -204,12 +206,12 @@ impl Strip {
     }
 }
 
-/// A macroblock of an I slice without residual, all samples 128: I_16x16_2_0_0 (3),
+/// Bits of a macroblock of an I slice without residual, all samples 128: I_16x16_2_0_0 (3),
 /// intra_chroma_pred_mode 0, mb_qp_delta 0, and no level.
 const GREY: u32 = 0b0010_0111;
 
-/// Returns the slice of an access unit: its header, its payload, and the bit position after the
-/// header.
+/// Returns the only slice of an access unit: its header, its payload, and the bit position after
+/// the header.
 fn read(access_unit: &[u8]) -> Result<(Header, Vec<u8>, usize), Error> {
     let units = nal::split(access_unit)?;
     let is_slice =
@@ -224,7 +226,7 @@ fn read(access_unit: &[u8]) -> Result<(Header, Vec<u8>, usize), Error> {
     Ok((header, payload, position))
 }
 
-/// Parses a header written by [`Header::write`].
+/// Parses a slice header written by [`Header::write`]; also returns the bit position after it.
 fn read_header(payload: &[u8], idr: bool) -> Result<(Header, usize), Error> {
     let mut reader = Reader::new(payload, "slice header");
     let first = reader.unsigned()?;
@@ -273,7 +275,7 @@ fn read_header(payload: &[u8], idr: bool) -> Result<(Header, usize), Error> {
     Ok((header, reader.position()))
 }
 
-/// Copies all bits from `position` up to the stop bit.
+/// Copies all bits of a payload from `position` up to the stop bit, without it.
 fn copy_bits(writer: &mut BitWriter, payload: &[u8], position: usize) {
     let zeros = payload.last().map_or(0, |last| last.trailing_zeros() as usize);
     let end = (payload.len() * 8).saturating_sub(zeros + 1);

@@ -28,7 +28,7 @@ pub(super) struct Row(pub(super) [i16; 64]);
 impl Row {
     pub(super) const ZERO: Self = Self([0; 64]);
 
-    /// Returns the index of a block's coefficient at `row` and `column`.
+    /// Returns the index of the coefficient of block `block` at `row` and `column`.
     #[inline]
     pub(super) const fn at(block: usize, row: usize, column: usize) -> usize {
         column * 16 + block * 4 + row
@@ -42,7 +42,7 @@ impl Row {
     }
 }
 
-/// Filter of the samples across an edge (8.7.2).
+/// Thresholds and limits of the deblocking filter at an edge (8.7.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Edge {
     pub(super) alpha: u8,
@@ -54,16 +54,18 @@ pub(super) struct Edge {
 
 /// The operations in which the encoder spends its time.
 pub(super) trait Kernel: Copy {
-    /// Returns the sum of absolute differences of two blocks, `width` 8 or 16.
+    /// Returns the sum of absolute differences of two blocks of `width` by `height` samples;
+    /// `width` is 8 or 16.
     fn sad(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>) -> u32;
 
-    /// Returns [`sad`](Self::sad) of a block from the mean of two others.
+    /// Returns [`sad`](Self::sad) of a block of `size` (width, height) and the mean of two others.
     fn sad_mean(self, size: [usize; 2], block: Block<'_>, means: [Block<'_>; 2]) -> u32;
 
-    /// Returns [`sad`](Self::sad) of a block from four others.
+    /// Returns [`sad`](Self::sad) of a block of `size` (width, height) and each of four others.
     fn sad_four(self, size: [usize; 2], block: Block<'_>, others: [Block<'_>; 4]) -> [u32; 4];
 
-    /// Returns [`sad`](Self::sad) of a block from the means of four and four others.
+    /// Returns [`sad`](Self::sad) of a block of `size` and each of four means: of a block in
+    /// `firsts` and the one at its place in `seconds`.
     fn sad_mean_four(
         self,
         size: [usize; 2],
@@ -76,8 +78,8 @@ pub(super) trait Kernel: Copy {
     /// differences of two blocks, `width` 4, 8 or 16, `height` a multiple of 4.
     fn satd(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>) -> u32;
 
-    /// Returns [`satd`](Self::satd) of a 4x4 block from each prediction by its border, whether or
-    /// not the border is available.
+    /// Returns [`satd`](Self::satd) of a 4x4 block and its prediction in each mode, whether or not
+    /// the border permits the mode.
     fn satd_modes(self, block: Block<'_>, border: &Border4) -> [u32; MODES4];
 
     /// Returns a block's filtered border: from index 0 on, the weighted means of each sample and
@@ -90,10 +92,11 @@ pub(super) trait Kernel: Copy {
     /// Writes `(a + b + 1) >> 1`, sample by sample, in rows of 16; `width` 8 or 16.
     fn average(self, width: usize, height: usize, a: Block<'_>, b: Block<'_>, out: &mut [u8]);
 
-    /// Copies a block, `width` 4, 8 or 16, into rows of `stride`.
+    /// Copies a block of `size` (width 4, 8 or 16, height) into rows of `stride`.
     fn copy(self, size: [usize; 2], from: Block<'_>, to: &mut [u8], stride: usize);
 
-    /// Interpolates chroma in eighths (8.4.2.2.2) into rows of 16; `width` 4 or 8.
+    /// Interpolates a chroma block of `size` at `eighths` of a sample (8.4.2.2.2) into rows of 16;
+    /// the width is 4 or 8.
     fn chroma(self, size: [usize; 2], from: Block<'_>, eighths: [u16; 2], out: &mut [u8]);
 
     /// Interpolates all half-sample luma positions that vectors may reach.
@@ -111,25 +114,28 @@ pub(super) trait Kernel: Copy {
         coefficients: &mut Coefficients,
     ) -> Levels;
 
-    /// Computes the transforms of four adjacent blocks: 16 by 4 samples.
+    /// Transforms the differences of four adjacent 4x4 blocks, 16 by 4 samples, from their
+    /// prediction.
     fn forward_row(self, blocks: Block<'_>, predicted: Block<'_>, out: &mut Row);
 
     /// Quantizes four blocks: writes each one's levels in zig-zag order and leaves their
     /// dequantized values in `row`.
     fn quantize_row(self, row: &mut Row, by: &Quantizer, intra: bool, levels: &mut [Levels; 4]);
 
-    /// Applies the inverse transform to four blocks (8.5.12.2) and adds the result to 16 by 4
-    /// samples, in rows of 16.
+    /// Applies the inverse transform to four adjacent blocks (8.5.12.2) and adds the result to
+    /// their 16 by 4 samples, in rows of 16.
     fn add_inverse_row(self, row: &Row, samples: &mut [u8; 64]);
 
-    /// Applies the inverse transform (8.5.12.2) and adds the result to 4x4 samples.
+    /// Applies the inverse transform to a block (8.5.12.2) and adds the result to its 4x4 samples,
+    /// in rows of `stride`.
     fn add_inverse(self, coefficients: &Coefficients, samples: &mut [u8], stride: usize);
 
     /// Filters 16 luma samples along an edge at `at`; `across` is the step across the edge and
     /// `along` the step along it: one of them is 1.
     fn deblock_luma(self, samples: &mut [u8], at: usize, across: usize, along: usize, edge: &Edge);
 
-    /// Filters 8 samples along an edge of a chroma plane.
+    /// Filters 8 samples along an edge of a chroma plane, as [`deblock_luma`](Self::deblock_luma)
+    /// does.
     fn deblock_chroma(
         self,
         samples: &mut [u8],

@@ -9,7 +9,7 @@
 pub struct LossCost {
     share: f64,
     is_high: bool,
-    /// Number of slices that count.
+    /// Number of slices over which the share is averaged.
     memory: f64,
 }
 
@@ -19,8 +19,8 @@ impl LossCost {
         Self { share: 0.0, is_high: false, memory: MEMORY * strips.max(1) as f64 }
     }
 
-    /// Records a slice to be coded next, and the number of corrupt pictures of its strip if it
-    /// recovers from a loss.
+    /// Records a slice that is about to be coded. `corrupt` is the number of its strip's pictures
+    /// that a loss corrupted, or would have, if it recovers from one; `None` otherwise.
     pub fn note(&mut self, corrupt: Option<u64>) {
         let corrupt = corrupt.map_or(0.0, |pictures| pictures as f64);
         self.share += (corrupt - self.share) / self.memory;
@@ -28,18 +28,21 @@ impl LossCost {
     }
 
     /// Returns whether corrupt slices are so frequent that references one round trip old cost less.
+    /// It begins at one threshold and ends at a lower one.
     pub fn is_high(&self) -> bool {
         self.is_high
     }
 }
 
-/// Memory in pictures: two seconds at 60 pictures/s.
+/// Number of pictures over which the share is averaged: two seconds at 60 pictures/s.
 const MEMORY: f64 = 120.0;
-/// Upper threshold, reached by two losses within a second at a round trip of 6 pictures, in any of
-/// six strips; `tautline lab loss --toll` compares both methods around it.
+/// Share of corrupt slices from which it is high, reached by two losses within a second at a round
+/// trip of 6 pictures, in any of six strips; `tautline lab loss --toll` compares both methods
+/// around it.
 const HIGH: f64 = 0.015;
-/// Lower threshold: two losses fall below it after two and a half seconds. It is a third of the
-/// upper one, so that single losses at regular intervals do not toggle the method.
+/// Share of corrupt slices below which it is no longer high: two losses fall below it after two and
+/// a half seconds. It is a third of [`HIGH`], so that single losses at regular intervals do not
+/// toggle the method.
 const LOW: f64 = 0.005;
 
 #[cfg(test)]

@@ -11,19 +11,19 @@ pub enum LossRecovery {
     /// Intra refresh: a contiguous band of intra macroblocks that crosses the strip every `period`
     /// pictures, continuously. It repairs any loss within that number of pictures.
     IntraRefresh {
-        /// Period in pictures, 2 to 250.
+        /// Number of pictures in which the band crosses the strip, 2 to 250.
         period: u8,
     },
     /// Intra refresh by columns of intra macroblocks, one in every `spacing`, that move by one each
     /// picture: [LTE] IV.A. It repairs any loss within `spacing` pictures.
     IntraColumns {
-        /// Distance between intra columns, 2 to 250.
+        /// Distance between intra columns in macroblocks, 2 to 250.
         spacing: u8,
     },
     /// One intra refresh over `period` pictures after each reported loss
     /// ([`Refresh::Recover`](crate::Refresh::Recover)).
     IntraRefreshOnLoss {
-        /// Period in pictures, 2 to 250.
+        /// Number of pictures that one refresh takes, 2 to 250.
         period: u8,
     },
     /// Reference picture selection at every picture (H.263 Annex N's ACK mode): prediction only
@@ -53,7 +53,7 @@ pub enum LossRecovery {
 }
 
 impl LossRecovery {
-    /// Validates the parameter.
+    /// Checks that the number of the method is within its range.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a number outside its range.

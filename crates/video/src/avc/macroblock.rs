@@ -16,7 +16,7 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Macroblock {
     pub(super) kind: Kind,
-    /// QP_Y
+    /// Luma quantizer, QP_Y.
     pub(super) qp: u8,
     /// `total_coeff` of each 4x4 block: luma by rows, then Cb's four, then Cr's.
     pub(super) counts: [u8; 24],
@@ -24,12 +24,13 @@ pub(super) struct Macroblock {
     pub(super) coded: u16,
     /// Vectors of the four quarters, by rows.
     pub(super) vectors: [Vector; 4],
-    /// Intra4x4PredMode by rows; [`MEAN4`] in macroblocks of other kinds.
+    /// Intra4x4PredMode of each 4x4 block, by rows; [`MEAN4`] in macroblocks that are not
+    /// Intra_4x4.
     pub(super) modes: [u8; 16],
 }
 
 impl Macroblock {
-    /// Creates a macroblock of a kind, without coefficients or motion.
+    /// Creates a macroblock of a kind with quantizer `qp`, without coefficients or motion.
     pub(super) fn new(kind: Kind, qp: u8) -> Self {
         let vectors = [Vector::default(); 4];
         Self { kind, qp, counts: [0; 24], coded: 0, vectors, modes: [MEAN4; 16] }

@@ -58,7 +58,7 @@ impl Plane {
         Block { samples: &self.samples[self.at(x, y)..], stride: self.stride }
     }
 
-    /// Writes a block, `width` 4, 8 or 16.
+    /// Writes a block of `size` (width 4, 8 or 16, height) at a position of the plane.
     #[inline]
     pub(super) fn place(
         &mut self,
@@ -71,7 +71,7 @@ impl Plane {
         kernel.copy(size, block, &mut self.samples[start..], stride);
     }
 
-    /// Repeats the border in the margin.
+    /// Fills the margin with copies of the nearest sample of the picture.
     pub(super) fn extend(&mut self) {
         let (stride, margin, width) = (self.stride, self.margin, self.width);
         for row in margin..margin + self.height {
@@ -100,7 +100,7 @@ impl Plane {
 #[derive(Clone, Copy)]
 pub(super) struct Block<'a> {
     pub(super) samples: &'a [u8],
-    /// Distance from one row to the next.
+    /// Number of samples from the start of one row to the next.
     pub(super) stride: usize,
 }
 

@@ -11,18 +11,18 @@ use super::rate_control::OCTAVE;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Planner {
     weights: Vec<f64>,
-    /// Ceiling of a strip, in equal shares.
+    /// Most that a strip gets, as a multiple of an equal share.
     ceiling: f64,
     equal: f64,
-    /// Bytes of this picture not yet assigned, or returned by strips.
+    /// Bytes of this picture not yet assigned to a strip, including those that strips returned.
     left: f64,
-    /// True if each strip still has to receive its share of this picture.
+    /// For each strip, true until it has received its share of this picture.
     open: Vec<bool>,
 }
 
 impl Planner {
-    /// Creates a planner for `strips` strips (at least one), each with a ceiling of `ceiling` (at
-    /// least one) equal shares.
+    /// Creates a planner for `strips` strips, none of which gets more than `ceiling` equal shares.
+    /// A number of strips or a ceiling below one counts as one.
     pub fn new(strips: usize, ceiling: f64) -> Self {
         let ceiling = ceiling.max(1.0);
         let strips = strips.max(1);
@@ -48,7 +48,7 @@ impl Planner {
         self.equal = to.get() as f64 / self.weights.len() as f64;
     }
 
-    /// Returns the budget of a strip that is coded next. Strips come in any order, each once per
+    /// Returns the bytes for a strip that is coded next. Strips come in any order, each once per
     /// picture.
     ///
     /// # Panics
@@ -66,7 +66,7 @@ impl Planner {
         ByteCount::new(given as u64)
     }
 
-    /// Returns the size at a quantizer of a picture like the last one.
+    /// Returns the size that a picture like the last one would have at this quantizer.
     pub fn bytes_at(&self, quantizer: f64) -> ByteCount {
         let bits = self.weights.iter().sum::<f64>() * (-quantizer / OCTAVE).exp2();
         ByteCount::new((bits / 8.0) as u64)
@@ -83,7 +83,7 @@ impl Planner {
     }
 }
 
-/// Minimum budget of a strip, in equal shares: a change cannot be predicted.
+/// Least budget of a strip, as a share of an equal one: a change in a strip cannot be predicted.
 const LEAST: f64 = 0.1;
 
 #[cfg(test)]

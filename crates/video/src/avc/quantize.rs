@@ -12,14 +12,14 @@ pub(super) struct Quantizer {
     pub(super) bias_inter: [u16; 16],
     /// Dequantization factor of a level: `LevelScale4x4 / 16 << qP / 6`.
     pub(super) scale: [i16; 16],
-    /// Value of qP / 6, and the full multiplier and scale of the first coefficient, for the DC
-    /// levels.
+    /// Value of qP / 6, for the DC levels; `mean_multiplier` and `mean_scale` are the multiplier
+    /// and scale of the first coefficient before that shift.
     pub(super) shift: u32,
     pub(super) mean_multiplier: u32,
     pub(super) mean_scale: i32,
 }
 
-/// The quantizers of qP 0 to 51.
+/// Quantizers by qP, 0 to 51.
 pub(super) static QUANTIZERS: [Quantizer; 52] = quantizers();
 
 /// Returns QPc for a luma quantizer with `chroma_qp_index_offset` 0 (table 8-15).
@@ -29,8 +29,8 @@ pub(super) const fn chroma_qp(qp: u8) -> u8 {
     if qp < 30 { qp } else { ABOVE[qp as usize - 30] }
 }
 
-/// Returns the cost of a bit in sums of transformed differences, in sixteenths:
-/// `2^((qp - 12) / 6)`.
+/// Returns the cost of a bit in sums of transformed differences: `2^((qp - 12) / 6)` in sixteenths,
+/// at least 8.
 pub(super) const fn lambda(qp: u8) -> u32 {
     const SIXTHS: [u32; 6] = [16, 18, 20, 23, 25, 29];
     let lambda = (SIXTHS[qp as usize % 6] << (qp as usize / 6)) >> 2;
@@ -45,7 +45,7 @@ pub(super) fn squared_price(qp: u8, bits: usize) -> u64 {
 }
 
 impl Quantizer {
-    /// Quantizes a DC value (of 16 or 4 blocks).
+    /// Returns the level of a transformed DC value (of 16 or 4 blocks).
     pub(super) fn mean_level(&self, coefficient: i32, intra: bool) -> i16 {
         let magnitude = coefficient.unsigned_abs();
         let rounding = (1 << (16 + self.shift)) / if intra { 3 } else { 6 };

@@ -12,7 +12,7 @@ pub(super) struct Model {
     /// Bits of each row of macroblocks at QP 0 for an activity of 1: for predicted slices, then for
     /// intra ones.
     rows: [Vec<f64>; 2],
-    /// Mean quantizer of the last slice.
+    /// Mean quantizer of the last slice of either kind.
     qp: f64,
 }
 
@@ -20,12 +20,13 @@ pub(super) struct Model {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Order {
     pub(super) intra: bool,
-    /// Target size in bits and the size never exceeded, both including the slice header.
+    /// Target size in bits; `ceiling` is the size that is never exceeded. Both include the slice
+    /// header.
     pub(super) target: f64,
     pub(super) ceiling: f64,
     /// Lowest quantizer allowed.
     pub(super) floor: u8,
-    /// Minimum bits of a macroblock when none are left.
+    /// Bits of a macroblock that is made as small as possible.
     pub(super) reserve: f64,
 }
 
@@ -37,12 +38,13 @@ pub(super) struct RateControl {
     /// True if the quantizer stays constant regardless of the size.
     fixed: bool,
     qp: u8,
-    /// First row with a macroblock that did not fit.
+    /// First row of macroblocks with one that did not fit; `None` if all fit so far.
     short_from: Option<usize>,
     exhausted: bool,
     /// Bits of each row of macroblocks at QP 0 for an activity of 1.
     rows: Vec<f64>,
-    /// Predicted bits of each macroblock at QP 0, and their sum over the macroblocks not coded yet.
+    /// Predicted bits of each macroblock at QP 0; `ahead` is their sum over the macroblocks not
+    /// coded yet.
     weights: Vec<f64>,
     ahead: f64,
     /// Sum of the quantizers of the macroblocks so far.
@@ -51,7 +53,7 @@ pub(super) struct RateControl {
     foretold: f64,
     start: f64,
     last_bits: f64,
-    /// Equivalent bits of each row at QP 0, summed over its macroblocks.
+    /// Bits that each row of macroblocks took, converted to QP 0.
     measured: Vec<f64>,
 }
 
@@ -70,7 +72,7 @@ impl Model {
         self.weights(false, activity, columns).sum::<f64>() * fall.exp2()
     }
 
-    /// Returns the bits of each macroblock at QP 0.
+    /// Returns the predicted bits of each macroblock at QP 0, for slices of this kind.
     fn weights(&self, intra: bool, activity: &[f64], columns: usize) -> impl Iterator<Item = f64> {
         let rows = self.rows[usize::from(intra)].iter().zip(activity.chunks_exact(columns));
         rows.flat_map(move |(row, activity)| {
@@ -78,7 +80,7 @@ impl Model {
         })
     }
 
-    /// Begins a slice whose macroblocks have this activity.
+    /// Begins the rate control of a slice whose macroblocks have this activity.
     pub(super) fn begin(&self, order: Order, activity: &[f64], columns: usize) -> RateControl {
         let weights: Vec<f64> = self.weights(order.intra, activity, columns).collect();
         let total: f64 = weights.iter().sum();
@@ -109,7 +111,8 @@ impl Model {
         }
     }
 
-    /// Updates the model with a slice of this activity.
+    /// Updates the model with the bits of a coded slice of this activity; does nothing for a
+    /// constant quantizer.
     pub(super) fn learn(&mut self, rate_control: &RateControl, activity: &[f64]) {
         if rate_control.fixed {
             return;
@@ -164,7 +167,7 @@ impl RateControl {
         self.last_bits = bits as f64;
     }
 
-    /// Records the activity of a row's macroblocks.
+    /// Updates the prediction with the measured activity of a row's macroblocks.
     pub(super) fn look(&mut self, row: usize, activity: &[f64]) {
         if self.fixed {
             return;
@@ -186,7 +189,7 @@ impl RateControl {
         self.qp
     }
 
-    /// Records the macroblock `index`, after which `bits` are written.
+    /// Records that the macroblock `index` is coded, after which `bits` are written in all.
     pub(super) fn done(&mut self, index: usize, bits: usize) {
         if self.fixed {
             return;
@@ -207,8 +210,8 @@ impl RateControl {
         !self.fixed && bits as f64 + left as f64 * self.order.reserve > self.order.ceiling
     }
 
-    /// Makes the quantizer coarser from the macroblock `index` on, or makes every macroblock as
-    /// small as possible.
+    /// Makes the quantizer coarser from the macroblock `index` on, and returns it; if it is the
+    /// coarsest, makes every further macroblock as small as possible.
     pub(super) fn tighten(&mut self, index: usize) -> u8 {
         self.short_from.get_or_insert(index / self.columns);
         if f64::from(self.qp) < QP_MAX {
@@ -233,7 +236,8 @@ impl RateControl {
         self.order
     }
 
-    /// Returns the ratio of the bits used to those predicted.
+    /// Returns the ratio of the bits used so far to those predicted, drawn towards 1 at the start
+    /// of a slice.
     fn correction(&self) -> f64 {
         let prior = PRIOR * self.order.target.max(1.0);
         (self.last_bits - self.start + prior) / (self.foretold + prior)
@@ -254,12 +258,13 @@ impl RateControl {
     }
 }
 
-/// Returns the bits of a macroblock at QP 0.
+/// Returns the predicted bits of a macroblock of this activity at QP 0, in a row of this measure.
 fn weight(row: f64, activity: f64, columns: usize) -> f64 {
     (row * activity / columns as f64).max(1e-4)
 }
 
-/// Returns the quantizer at which a weight takes the given bits.
+/// Returns the quantizer at which `weight` bits at QP 0 become `bits`; the coarsest if `bits` is
+/// not positive.
 pub(super) fn quantizer_for(weight: f64, bits: f64) -> f64 {
     if bits <= 0.0 {
         return QP_MAX;
@@ -270,14 +275,14 @@ pub(super) fn quantizer_for(weight: f64, bits: f64) -> f64 {
 /// Quantizer steps that halve the bits over a wide range: H.264's step doubles every six, and
 /// additionally more macroblocks have nothing left to code.
 pub(super) const OCTAVE: f64 = 5.0;
-/// Quantizer steps that halve the bits between nearby quantizers: with noise, about three near the
-/// quantizer that just codes it.
+/// Quantizer steps that halve the bits between nearby quantizers: with noise, it is about three
+/// near the quantizer that just codes the noise.
 const NEAR_OCTAVE: f64 = 4.0;
 pub(super) const QP_MAX: f64 = 51.0;
 /// Number of macroblocks between two adjustments.
 const STEP: usize = 8;
-/// Minimum differences between the wanted and the present quantizer for a change: at a row's start,
-/// and within a row for a coarser and for a finer one.
+/// Least difference between the wanted and the present quantizer for a change at a row's start;
+/// within a row it is [`APART`] for a coarser and [`FINER_APART`] for a finer one.
 const ROW_APART: f64 = 1.0;
 const APART: f64 = 2.0;
 const FINER_APART: f64 = 3.0;
@@ -288,12 +293,13 @@ const NEAR: f64 = 3.0;
 const FINER_STEP: f64 = 8.0;
 /// Step to a coarser quantizer for a macroblock that does not fit.
 const TIGHTER_STEP: u8 = 8;
-/// Share of the target after which the slice's own bits weigh as much as the past's.
+/// Share of the target after which the slice's own bits weigh as much as the prediction.
 const PRIOR: f64 = 0.3;
-/// Growth of the prediction for rows that were truncated.
+/// Factor by which the prediction of a truncated row grows.
 const SHORT_GROWTH: f64 = 2.0;
-/// Weight of a row's prediction error in the update.
+/// Weight of a row's measured bits in the update, as an exponent.
 const LEARNING: f64 = 0.6;
-/// Initial bits of a macroblock at QP 0 for an activity of 1.
+/// Initial bits of a macroblock of a predicted slice at QP 0 for an activity of 1; [`FIRST_INTRA`]
+/// are those of an intra slice.
 const FIRST_PREDICTED: f64 = 975.0;
 const FIRST_INTRA: f64 = 1950.0;

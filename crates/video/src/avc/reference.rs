@@ -8,8 +8,8 @@ use super::vector::Vector;
 #[derive(Clone, Copy)]
 pub(super) struct Reference<'a> {
     reconstruction: &'a Reconstruction,
-    /// Luma planes, named as in table 8-12: full samples G, then b, h and j of figure 8-4, all of
-    /// the same size.
+    /// Luma planes, all of the same size: full samples G, then half samples b, h and j, named as in
+    /// table 8-12 and figure 8-4.
     planes: [&'a Plane; 4],
 }
 
@@ -22,7 +22,8 @@ pub(super) struct Area {
     pub(super) height: usize,
 }
 
-/// Location of the samples of a quarter position: a plane, and the step to the next column or row.
+/// Location of samples relative to a full-sample position: an index into [`Reference::planes`], and
+/// 1 for the next column or row.
 #[derive(Clone, Copy)]
 struct Place {
     plane: usize,
@@ -30,7 +31,8 @@ struct Place {
     row: usize,
 }
 
-/// The one or two samples whose mean is a quarter position (8.4.2.2.1), by rows of `yFrac`.
+/// The one or two samples whose mean is a quarter position (8.4.2.2.1), by `yFrac` and then
+/// `xFrac`.
 static QUARTERS: [[(Place, Option<Place>); 4]; 4] = {
     const fn at(plane: usize, column: usize, row: usize) -> Place {
         Place { plane, column, row }
@@ -54,7 +56,8 @@ impl<'a> Reference<'a> {
         Self { reconstruction, planes: [&reconstruction.luma, &halves.b, &halves.h, &halves.j] }
     }
 
-    /// Returns the luma samples whose mean is a block moved by `vector`.
+    /// Returns the one or two blocks of luma samples whose mean is the block at `x`, `y` moved by
+    /// `vector`.
     #[inline(always)]
     fn quarter(&self, x: i32, y: i32, vector: Vector) -> (Block<'a>, Option<Block<'a>>) {
         let (x, y) = (x + i32::from(vector.x >> 2), y + i32::from(vector.y >> 2));
@@ -71,8 +74,8 @@ impl<'a> Reference<'a> {
         Block { samples: &plane.samples()[start + place.row * stride + place.column..], stride }
     }
 
-    /// Returns the sum of absolute differences of a macroblock from the reference moved by full
-    /// samples.
+    /// Returns the sum of absolute differences of a macroblock from the reference moved by the full
+    /// samples of `vector`.
     pub(super) fn sad_whole(
         &self,
         kernel: impl Kernel,
@@ -135,7 +138,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Predicts luma in rows of 16.
+    /// Writes the luma prediction of an area moved by `vector`, in rows of 16.
     pub(super) fn predict_luma(
         &self,
         kernel: impl Kernel,
@@ -148,7 +151,8 @@ impl<'a> Reference<'a> {
         kernel.average(area.width, area.height, first, second.unwrap_or(first), out);
     }
 
-    /// Predicts both chroma planes of a luma area in rows of 16: 8 samples of Cb, then 8 of Cr.
+    /// Writes the prediction of both chroma planes for a luma area moved by `vector`, in rows of
+    /// 16: 8 samples of Cb, then 8 of Cr.
     pub(super) fn predict_chroma(
         &self,
         kernel: impl Kernel,

@@ -25,19 +25,19 @@ impl Samples {
     }
 }
 
-/// Returns four adjacent blocks, the `row`-th four of a macroblock.
+/// Returns row `row` of 4x4 blocks of a macroblock: 16 by 4 samples.
 fn rows(samples: &[u8], row: usize) -> Block<'_> {
     Block { samples: &samples[row * 64..], stride: 16 }
 }
 
-/// Adds the dequantized coefficients to rows of samples.
+/// Adds the inverse transforms of dequantized coefficients to rows of samples.
 fn add_rows(kernel: impl Kernel, coefficients: &[Row], samples: &mut [u8]) {
     for (row, samples) in coefficients.iter().zip(samples.as_chunks_mut::<64>().0) {
         kernel.add_inverse_row(row, samples);
     }
 }
 
-/// Returns the index of a 4x4 block (by rows) in rows of 16.
+/// Returns the index of the first sample of a 4x4 block, numbered by rows, in rows of 16.
 pub(super) const fn block_start(block: usize) -> usize {
     block / 4 * 64 + block % 4 * 4
 }
@@ -46,7 +46,7 @@ pub(super) const fn block_start(block: usize) -> usize {
 #[derive(Clone, Debug)]
 pub(super) struct Residual {
     pub(super) luma: [Levels; 16],
-    /// Intra16x16DCLevel
+    /// DC levels of an Intra_16x16 macroblock: Intra16x16DCLevel.
     pub(super) means: Levels,
     pub(super) chroma: [[Levels; 4]; 2],
     pub(super) chroma_means: [Levels; 2],
@@ -74,8 +74,8 @@ impl Residual {
         self.chroma_pattern << 4 | self.luma_pattern
     }
 
-    /// Codes inter luma: `samples` holds the prediction on entry and the decoder's samples on
-    /// return.
+    /// Transforms and quantizes the luma of an inter macroblock; levels that are not worth their
+    /// bits are dropped. `samples` holds the prediction on entry and the reconstruction on return.
     pub(super) fn inter_luma(
         &mut self,
         kernel: impl Kernel,
@@ -111,7 +111,8 @@ impl Residual {
         add_rows(kernel, &coefficients, &mut samples.luma);
     }
 
-    /// Codes the luma of an Intra_16x16 macroblock.
+    /// Transforms and quantizes the luma of an Intra_16x16 macroblock. `samples` holds the
+    /// prediction on entry and the reconstruction on return.
     pub(super) fn whole_luma(
         &mut self,
         kernel: impl Kernel,
@@ -149,7 +150,8 @@ impl Residual {
         add_rows(kernel, &coefficients, &mut samples.luma);
     }
 
-    /// Codes both chroma planes at the luma quantizer `qp`.
+    /// Transforms and quantizes both chroma planes; `qp` is the luma quantizer. `samples` holds the
+    /// prediction on entry and the reconstruction on return.
     pub(super) fn chroma(
         &mut self,
         kernel: impl Kernel,
@@ -196,8 +198,8 @@ impl Residual {
     }
 }
 
-/// Returns the value of a block's levels: a level above 1 always counts fully, ones count less the
-/// further apart they are.
+/// Returns how much a block's levels are worth coding: [`SCORE_HIGHEST`] if one is above 1, else
+/// the sum for ones, which count less the further apart they are.
 fn score(levels: &Levels) -> u32 {
     const WORTH: [u8; 16] = [3, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let mut mask = levels.mask;
@@ -215,12 +217,13 @@ fn score(levels: &Levels) -> u32 {
 }
 
 const SCORE_HIGHEST: u32 = 9;
-/// Score below which a block's levels alone do not justify coding a quarter of luma.
+/// Score of a block below which its levels alone do not justify coding a quarter of luma.
 const SCORE_LUMA: u32 = 2;
-/// Score below which chroma's AC levels are dropped, as in the reference software (JM).
+/// Sum of the scores below which an inter macroblock's chroma AC levels are dropped, as in the
+/// reference software (JM).
 const SCORE_CHROMA: u32 = 7;
 
-/// Applies the 4x4 Hadamard transform, its own inverse up to a factor (8-328).
+/// Applies the 4x4 Hadamard transform (8-328), which is its own inverse up to a factor.
 fn hadamard16(values: &mut [i32; 16]) {
     let mut butterfly = |start: usize, step: usize| {
         let [a, b, c, d] = std::array::from_fn(|i| values[start + i * step]);
@@ -237,7 +240,7 @@ fn hadamard16(values: &mut [i32; 16]) {
     }
 }
 
-/// Returns the dequantized value of a transformed level of Intra16x16DCLevel (8.5.10).
+/// Returns the dequantized DC coefficient from a transformed level of Intra16x16DCLevel (8.5.10).
 fn whole_mean(level: i32, by: &Quantizer) -> i16 {
     let scaled = level * by.mean_scale * 16;
     (match by.shift {
@@ -246,7 +249,8 @@ fn whole_mean(level: i32, by: &Quantizer) -> i16 {
     }) as i16
 }
 
-/// Transforms and quantizes a chroma plane's DC values; returns their dequantized values (8.5.11).
+/// Transforms and quantizes the DC values of a chroma plane's four blocks; returns their
+/// dequantized values (8.5.11).
 fn quantize_means(levels: &mut Levels, means: [i32; 4], by: &Quantizer, intra: bool) -> [i16; 4] {
     let mut quantized = hadamard4(means);
     levels.mask = 0;

@@ -5,7 +5,8 @@ use super::plane::Block;
 use super::reference::{Area, Reference};
 use super::vector::{Vector, Window};
 
-/// A vector and its cost: distortion, plus its bits weighted by the given lambda.
+/// A vector and its cost: the sum of absolute differences plus the vector's bits weighted by
+/// lambda.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Found {
     pub(super) vector: Vector,
@@ -20,14 +21,14 @@ pub(super) struct Search<'a, K> {
     pub(super) source: Block<'a>,
     pub(super) area: Area,
     pub(super) window: Window,
-    /// Predicted vector, from which the difference is coded.
+    /// Predicted vector; the difference from it is coded.
     pub(super) predicted: Vector,
     /// Cost of a bit, in sixteenths.
     pub(super) lambda: u32,
 }
 
 impl<K: Kernel> Search<'_, K> {
-    /// Returns the best vector found by a walk from `candidates`.
+    /// Returns the best vector found by steps from the best of `candidates` and the zero vector.
     ///
     /// `None` if the window permits neither the zero vector nor any candidate.
     pub(super) fn run(&self, candidates: &[Vector]) -> Option<Found> {
@@ -35,7 +36,7 @@ impl<K: Kernel> Search<'_, K> {
         Some(self.refine(whole))
     }
 
-    /// Returns the vector's cost, or `None` outside the window.
+    /// Returns the vector's cost; `None` if the window does not permit the vector.
     fn cost(&self, vector: Vector) -> Option<u32> {
         let Area { x, y, width, height } = self.area;
         if !self.window.permits([x, y], [width as i32, height as i32], vector) {
@@ -49,8 +50,7 @@ impl<K: Kernel> Search<'_, K> {
         (self.lambda * bits) >> 4
     }
 
-    /// Returns the best of a vector and the small diamond of its four neighbours at `step`
-    /// quarters.
+    /// Returns the best of a vector and its four neighbours at `step` quarters of a sample.
     fn around(&self, best: Found, step: i16) -> Found {
         let Area { x, y, width, height } = self.area;
         let centre = best.vector;
@@ -121,7 +121,8 @@ impl<K: Kernel> Search<'_, K> {
     }
 }
 
-/// Maximum steps of full samples, of half samples and of quarters.
+/// Maximum of steps by full samples; [`HALF_WALK`] and [`QUARTER_WALK`] are those by half and
+/// quarter samples.
 const WHOLE_WALK: usize = 16;
 const HALF_WALK: usize = 1;
 const QUARTER_WALK: usize = 2;

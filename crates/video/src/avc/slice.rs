@@ -26,14 +26,14 @@ pub(super) struct Slice<'a, K> {
     pub(super) reconstruction: &'a mut Reconstruction,
     /// Macroblocks of this picture.
     pub(super) macroblocks: &'a mut [Macroblock],
-    /// Vectors of the previous picture.
+    /// First vector of each macroblock of the previous picture.
     pub(super) co_located: &'a [Vector],
     pub(super) writer: &'a mut BitWriter,
     pub(super) rate_control: &'a mut RateControl,
     /// Macroblocks that must be intra coded, and the bounds of the others' vectors.
     pub(super) reach: &'a Reach,
     pub(super) columns: usize,
-    /// QP_Y,PRED
+    /// Quantizer of the macroblock coded last, QP_Y,PRED.
     pub(super) qp: u8,
     pub(super) skip_run: u32,
 }
@@ -46,14 +46,14 @@ pub(super) struct Current {
     pub(super) qp: u8,
     pub(super) lambda: u32,
     pub(super) source: Samples,
-    /// Prediction, then the decoder's samples.
+    /// Prediction and, once the macroblock is coded, its reconstruction.
     pub(super) samples: Samples,
     pub(super) residual: Residual,
     pub(super) window: Window,
 }
 
 impl<K: Kernel> Slice<'_, K> {
-    /// Codes all macroblocks.
+    /// Codes all macroblocks of the slice in order.
     pub(super) fn run(&mut self) {
         let mut current = Current::new();
         for index in 0..self.macroblocks.len() {
@@ -100,7 +100,8 @@ impl<K: Kernel> Slice<'_, K> {
         }
     }
 
-    /// Sets the quantizer as close as mb_qp_delta allows: -26 to 25 (7.4.5).
+    /// Sets the macroblock's quantizer to `qp`, or as close to it as `mb_qp_delta` allows: -26 to
+    /// 25 (7.4.5).
     fn set_quantizer(&self, current: &mut Current, qp: u8) {
         current.qp = qp.clamp(self.qp.saturating_sub(26), self.qp + 25);
         current.lambda = lambda(current.qp);
@@ -128,7 +129,7 @@ impl<K: Kernel> Slice<'_, K> {
         }
     }
 
-    /// Returns the neighbours' motion.
+    /// Returns the motion of the macroblock's neighbours.
     pub(super) fn neighbours(&self, index: usize) -> Neighbours {
         let quarter = |at: usize, quarter: usize| match &self.macroblocks[at] {
             Macroblock { kind: Kind::Intra, .. } => Neighbour::Still,
@@ -153,7 +154,7 @@ impl<K: Kernel> Slice<'_, K> {
         Neighbours { cells }
     }
 
-    /// Writes the chosen mode, and keeps the samples.
+    /// Writes the macroblock in the chosen mode, and keeps its samples in the reconstruction.
     ///
     /// `own` holds the vectors or modes. A macroblock larger than the standard permits is written
     /// as samples (A.3.1: at most 128 bits more than those).
@@ -239,7 +240,8 @@ impl Current {
         }
     }
 
-    /// Predicts the luma of all parts.
+    /// Predicts the luma of all parts of the macroblock into `samples`; `vectors` are those of the
+    /// quarters.
     pub(super) fn predict_luma(
         &mut self,
         kernel: impl Kernel,
@@ -254,7 +256,8 @@ impl Current {
         }
     }
 
-    /// Predicts the chroma of all parts.
+    /// Predicts the chroma of all parts of the macroblock into `samples`; `vectors` are those of
+    /// the quarters.
     pub(super) fn predict_chroma(
         &mut self,
         kernel: impl Kernel,
@@ -270,5 +273,5 @@ impl Current {
     }
 }
 
-/// RawMbBits + 128
+/// Most bits of a macroblock that the standard permits: RawMbBits + 128 (A.3.1).
 const MACROBLOCK_BITS_MAX: usize = 3072 + 128;

@@ -19,7 +19,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// Returns its parts in coding order.
+    /// Returns the parts of the macroblock in coding order.
     pub(super) fn parts(self) -> &'static [Part] {
         const fn parts<const COUNT: usize>(places: [[usize; 4]; COUNT]) -> [Part; COUNT] {
             let mut parts = [Part::WHOLE; COUNT];
@@ -41,7 +41,7 @@ impl Shape {
         }
     }
 
-    /// Returns mb_type in a P slice.
+    /// Returns the shape's number as `mb_type` of a P slice.
     pub(super) fn number(self) -> u32 {
         match self {
             Self::Whole => 0,
@@ -57,20 +57,21 @@ impl Shape {
 pub(super) enum Choice {
     /// I_NxN: each block's mode, and its predicted mode.
     Blocks { modes: [u8; 16], predicted: [u8; 16], chroma: Whole },
-    /// I_16x16
+    /// I_16x16: the modes of luma and chroma.
     Whole { luma: Whole, chroma: Whole },
     /// P: differences of the parts' vectors from their predictions.
     Moved { shape: Shape, differences: [Vector; 4] },
 }
 
-/// Neighbouring macroblocks, for the contexts of CAVLC.
+/// Neighbouring macroblocks of the slice, if there are any, for the contexts of CAVLC.
 #[derive(Clone, Copy)]
 pub(super) struct Beside<'a> {
     pub(super) left: Option<&'a Macroblock>,
     pub(super) above: Option<&'a Macroblock>,
 }
 
-/// Writes a macroblock and stores its counts in `own`; writes `qp_delta` if the syntax has it.
+/// Writes a macroblock and stores its numbers of coefficients in `own`; writes `qp_delta` only
+/// where the syntax has it, which is with a residual or in Intra_16x16.
 pub(super) fn write_macroblock(
     writer: &mut BitWriter,
     choice: &Choice,
@@ -204,8 +205,8 @@ fn context(left: Option<u8>, above: Option<u8>) -> u8 {
     }
 }
 
-/// Predicts Intra4x4PredMode from the neighbours (8.3.1.1); with `constrained`, inter coded ones
-/// count as missing.
+/// Returns the Intra4x4PredMode predicted from a block's neighbours (8.3.1.1); with `constrained`,
+/// inter coded ones count as missing.
 pub(super) fn predicted_mode(
     modes: &[u8; 16],
     beside: Beside<'_>,
@@ -227,7 +228,7 @@ pub(super) fn predicted_mode(
     }
 }
 
-/// codeNum of each coded_block_pattern, for Intra_4x4 and for inter (table 9-4).
+/// codeNum of each `coded_block_pattern`: for Intra_4x4, then for inter (table 9-4).
 static PATTERN_CODES: [[u8; 2]; 48] = pattern_codes();
 
 const fn pattern_codes() -> [[u8; 2]; 48] {

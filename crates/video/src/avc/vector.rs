@@ -22,7 +22,7 @@ impl Vector {
         [(x, y - step), (x, y + step), (x - step, y), (x + step, y)].map(|(x, y)| Self { x, y })
     }
 
-    /// Returns the [`bits`](Self::bits) of each of these neighbours.
+    /// Returns the [`bits`](Self::bits) of each of the neighbours in [`around`](Self::around).
     #[inline]
     pub(super) fn bits_around(self, step: i16, predicted: Self) -> [u32; 4] {
         let step = i32::from(step);
@@ -41,7 +41,7 @@ impl Vector {
         Self { x: self.x - other.x, y: self.y - other.y }
     }
 
-    /// Returns the bits of its difference from `predicted`.
+    /// Returns the number of bits that code the vector's difference from `predicted`.
     #[inline]
     pub(super) fn bits(self, predicted: Self) -> u32 {
         signed_length(i32::from(self.x) - i32::from(predicted.x))
@@ -61,7 +61,7 @@ impl Vector {
 pub(super) enum Neighbour {
     /// Outside the slice or not yet coded.
     Missing,
-    /// Intra coded.
+    /// Intra coded: without motion.
     Still,
     Moved(Vector),
 }
@@ -75,8 +75,9 @@ impl Neighbour {
     }
 }
 
-/// The quarters around a macroblock's four: the row above from the left corner to beyond the right
-/// edge, then two rows of the left neighbour, the own two, and one that is never available in time.
+/// Motion of the quarters around a macroblock's four, by rows: the row above, from the left corner
+/// to beyond the right edge; then two rows of the left neighbour, the macroblock's own two, and one
+/// that is never available in time.
 #[derive(Clone, Debug)]
 pub(super) struct Neighbours {
     pub(super) cells: [[Neighbour; 4]; 3],
@@ -117,7 +118,7 @@ impl Neighbours {
         median(a, b, c)
     }
 
-    /// Returns the vector of a skipped macroblock (8.4.1.1).
+    /// Returns the vector that the macroblock has if it is skipped (8.4.1.1).
     pub(super) fn skip(&self) -> Vector {
         let (a, b) = (self.cells[1][0], self.cells[0][1]);
         let still = |side: Neighbour| {
@@ -181,8 +182,8 @@ impl Window {
             && spans(y, height, vector.y, self.top, self.bottom)
     }
 
-    /// Returns whether the block may move by every vector up to one sample from `centre`; may
-    /// return false where it is not certain.
+    /// Returns whether the block may move by every vector up to one sample from `centre`; false
+    /// also where a quick check cannot tell.
     #[inline]
     pub(super) fn permits_around(
         &self,
@@ -200,7 +201,8 @@ impl Window {
     }
 }
 
-/// Vector range: less than 2048 samples horizontally and 512 vertically (table A-1, level 3.1).
+/// Limit of a vector's horizontal size in quarters, below 2048 samples (table A-1, level 3.1);
+/// [`FAR_Y`] is the vertical one, below 512 samples.
 const FAR_X: u16 = 2048 * 4 - 4;
 const FAR_Y: u16 = 512 * 4 - 4;
 

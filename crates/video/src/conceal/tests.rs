@@ -37,7 +37,7 @@ fn picture_parameters(cabac: bool) -> Vec<u8> {
     writer.finish()
 }
 
-/// Writes type 0 with pic_order_cnt_lsb of 5 bits.
+/// Writes the fields of order type 0, with pic_order_cnt_lsb of 5 bits.
 fn low_bits(writer: &mut Writer) {
     writer.unsigned(0);
     writer.unsigned(1);

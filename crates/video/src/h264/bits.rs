@@ -2,7 +2,7 @@
 
 use crate::Error;
 
-/// Reader of bits; past the end every read is an error.
+/// Reader of bits; reading past the end is an error.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
@@ -21,7 +21,7 @@ impl<'a> Reader<'a> {
         self.position
     }
 
-    /// Reads u(1)
+    /// Reads one bit, u(1).
     pub(crate) fn bit(&mut self) -> Result<bool, Error> {
         let byte = self.bytes.get(self.position / 8).ok_or(Error::Truncated { what: self.what })?;
         let bit = byte >> (7 - self.position % 8) & 1;
@@ -74,7 +74,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Writes u(1)
+    /// Writes one bit, u(1).
     pub(crate) fn bit(&mut self, bit: bool) {
         if self.bit_count.is_multiple_of(8) {
             self.bytes.push(0);
@@ -107,7 +107,7 @@ impl Writer {
         self.unsigned(if value > 0 { 2 * magnitude - 1 } else { 2 * magnitude });
     }
 
-    /// Ends the payload with `rbsp_trailing_bits` (7.3.2.11).
+    /// Ends the payload with `rbsp_trailing_bits` (7.3.2.11), and returns it.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.bit(true);
         self.bytes

@@ -32,7 +32,7 @@ impl<'a> NalUnit<'a> {
         self.bytes[0]
     }
 
-    /// Returns whether the unit has fewer bytes than `count`.
+    /// Returns whether the unit has fewer bytes than `count`, header included.
     pub(crate) fn is_shorter_than(&self, count: usize) -> bool {
         self.bytes.len() < count
     }
@@ -53,7 +53,8 @@ impl<'a> NalUnit<'a> {
         payload
     }
 
-    /// Returns the start of the payload, from the first `count` bytes of the stream.
+    /// Returns the start of the payload: what the unit's first `count` bytes contain, without
+    /// header and emulation prevention.
     ///
     /// A slice header is parsed from it without a copy of the complete slice.
     pub(crate) fn payload_start(&self, count: usize) -> Vec<u8> {
@@ -65,8 +66,9 @@ impl<'a> NalUnit<'a> {
 /// Splits an access unit into its NAL units.
 ///
 /// # Errors
-/// Bytes before the first start code; an empty NAL unit; one with its forbidden bit set, of type 0,
-/// or without an end (7.4.1: a NAL unit never ends with a zero byte); no NAL unit at all.
+/// Fails for bytes before the first start code; an empty NAL unit; one with its forbidden bit set,
+/// of type 0, or without an end (7.4.1: a NAL unit never ends with a zero byte); no NAL unit at
+/// all.
 pub(crate) fn split(access_unit: &[u8]) -> Result<Vec<NalUnit<'_>>, Error> {
     let starts = start_codes(access_unit);
     let Some(&(first, _)) = starts.first() else {
@@ -113,7 +115,8 @@ pub(crate) fn write(header: u8, payload: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Returns the start and end of each start code (its three bytes 0, 0, 1).
+/// Returns the positions of each start code (its three bytes 0, 0, 1): of its first byte, and of
+/// the byte after it.
 fn start_codes(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut starts = Vec::new();
     let mut at = 0;

@@ -9,12 +9,12 @@ pub(crate) struct Sequence {
     pub(crate) id: u32,
     /// profile_idc, the constraint flags and level_idc: the middle of a codec string.
     pub(crate) profile: [u8; 3],
-    /// Length of frame_num in bits (log2_max_frame_num), 4 to 16.
+    /// Length of `frame_num` in bits, from `log2_max_frame_num_minus4`: 4 to 16.
     pub(crate) frame_number_bits: u32,
     pub(crate) order: PictureOrder,
-    /// PicWidthInMbs
+    /// Macroblocks in a row, PicWidthInMbs.
     pub(crate) macroblock_columns: u32,
-    /// PicWidthInMbs * FrameHeightInMbs
+    /// Macroblocks of a picture, PicWidthInMbs * FrameHeightInMbs.
     pub(crate) macroblock_count: u32,
     /// Pixel columns and rows at the right and bottom that are not shown.
     pub(crate) cropped: [u32; 2],
@@ -23,19 +23,20 @@ pub(crate) struct Sequence {
 /// Coding of the output order in slice headers (pic_order_cnt_type).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PictureOrder {
-    /// Type 0: the low bits of the order, with their number.
+    /// Type 0: slice headers have the low bits of the order; holds their number.
     LowBits(u32),
-    /// Type 1: differences, written if `always_zero` is false.
+    /// Type 1: slice headers have differences, unless `always_zero` is true.
     Differences { always_zero: bool },
-    /// Type 2: output in decoding order.
+    /// Type 2: pictures are output in decoding order; slice headers have nothing.
     Decoding,
 }
 
 impl Sequence {
-    /// Parses a payload.
+    /// Parses the payload of a sequence parameter set.
     ///
     /// # Errors
-    /// If it is truncated, out of range, interlaced or not 4:2:0 in 8 bits.
+    /// Fails if it is truncated, out of range, interlaced or not 4:2:0 in 8 bits, or crops at the
+    /// left or top.
     pub(crate) fn parse(payload: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(payload, "sequence parameter set");
         let mut profile = [0; 3];
@@ -74,15 +75,15 @@ impl Sequence {
 pub(crate) struct PictureParameters {
     pub(crate) id: u32,
     pub(crate) sequence_id: u32,
-    /// bottom_field_pic_order_in_frame_present_flag
+    /// Value of `bottom_field_pic_order_in_frame_present_flag`.
     pub(crate) bottom_order_present: bool,
-    /// num_ref_idx_l0_default_active_minus1 + 1
+    /// Default number of references of a P slice: `num_ref_idx_l0_default_active_minus1` + 1.
     pub(crate) reference_count: u32,
-    /// weighted_pred_flag
+    /// Value of `weighted_pred_flag`.
     pub(crate) weighted: bool,
-    /// deblocking_filter_control_present_flag
+    /// Value of `deblocking_filter_control_present_flag`.
     pub(crate) deblocking_control: bool,
-    /// redundant_pic_cnt_present_flag
+    /// Value of `redundant_pic_cnt_present_flag`.
     pub(crate) redundant_count_present: bool,
 }
 
@@ -90,7 +91,7 @@ impl PictureParameters {
     /// Parses a payload.
     ///
     /// # Errors
-    /// If it is truncated, out of range, with CABAC or with slice groups.
+    /// Fails if it is truncated, out of range, with CABAC or with slice groups.
     pub(crate) fn parse(payload: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(payload, "picture parameter set");
         let id = reader.at_most(255, "pic_parameter_set_id")?;
@@ -141,7 +142,8 @@ fn skip_high_profile(reader: &mut Reader<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the cropping in pixels: for 4:2:0 it is coded in pairs.
+/// Reads the pixel columns at the right and rows at the bottom that are not shown; for 4:2:0 they
+/// are coded in pairs.
 fn read_cropping(reader: &mut Reader<'_>) -> Result<[u32; 2], Error> {
     let mut cropped = [0; 2];
     if reader.bit()? {

@@ -5,22 +5,22 @@ use super::nal::{self, NalUnit};
 use super::parameters::{PictureOrder, PictureParameters, Sequence};
 use crate::{Error, Motion};
 
-/// Length of the start of a slice NAL unit that always contains the fields read here: at most 8
-/// numbers of at most 63 bits each, with emulation prevention.
+/// Number of bytes at the start of a slice NAL unit that always contain the fields read here: at
+/// most 8 numbers of at most 63 bits each, with emulation prevention.
 pub(crate) const START_BYTES: usize = 128;
 
-/// The first fields of a slice header.
+/// First fields of a slice header, with the positions of some.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SliceHeader {
     pub(crate) first_macroblock: u32,
-    /// True if slice_type modulo 5 is 0: predicted from one direction.
+    /// True for a P slice, false for an I slice.
     pub(crate) predicted: bool,
     pub(crate) picture_parameters_id: u32,
-    /// frame_num
+    /// Value of `frame_num`.
     pub(crate) frame_number: u32,
     /// Bit position of frame_num in the payload.
     pub(crate) frame_number_position: usize,
-    /// pic_order_cnt_lsb and its bit position, with type 0.
+    /// Value of `pic_order_cnt_lsb` and its bit position; `None` if the order is not of type 0.
     pub(crate) order: Option<(u32, usize)>,
     /// Bit position after the fields above.
     pub(crate) end_position: usize,
@@ -38,7 +38,7 @@ impl SliceHeader {
     /// Parses the start of a slice's payload.
     ///
     /// # Errors
-    /// If it is truncated, out of range, or belongs to a B or switching slice.
+    /// Fails if it is truncated, out of range, or belongs to a B or switching slice.
     pub(crate) fn parse(payload: &[u8], nal_kind: u8, sequence: &Sequence) -> Result<Self, Error> {
         let mut reader = Reader::new(payload, "slice header");
         let first_macroblock =
@@ -76,7 +76,8 @@ impl SliceHeader {
     }
 }
 
-/// Writes a slice that repeats the complete previous picture, shifted by `motion`.
+/// Returns a skip slice as a NAL unit: it repeats the complete previous picture, shifted by
+/// `motion`.
 ///
 /// Without motion every macroblock is skipped: the prediction of 8.4.1.1 is zero where a neighbour
 /// is missing or has a zero vector, so by induction everywhere. With motion, macroblocks that lack
@@ -167,7 +168,7 @@ fn write_moved(sequence: &Sequence, motion: Motion, writer: &mut Writer) {
 /// Parses the header of a slice NAL unit with its known parameter sets.
 ///
 /// # Errors
-/// As [`SliceHeader::parse`], and if nothing follows the fields read.
+/// Fails as [`SliceHeader::parse`] does, and if the slice ends within the fields read.
 pub(crate) fn read(unit: &NalUnit<'_>, sequence: &Sequence) -> Result<SliceHeader, Error> {
     let start = unit.payload_start(START_BYTES);
     let header = SliceHeader::parse(&start, unit.kind(), sequence)?;
@@ -178,7 +179,7 @@ pub(crate) fn read(unit: &NalUnit<'_>, sequence: &Sequence) -> Result<SliceHeade
     Ok(header)
 }
 
-/// slice_type: this slice and all others of its picture are P (table 7-6).
+/// Value of `slice_type` that says that this slice and all others of its picture are P (table 7-6).
 const SLICE_TYPE_ALL_P: u32 = 5;
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use openh264::formats::YUVSource;
 
 use crate::{Decoder, Error, Picture, pixels};
 
-/// openh264's decoder for one strip, on the calling thread.
+/// Decoder of one strip by openh264, on the calling thread.
 pub struct StripDecoder {
     native: Native,
 }

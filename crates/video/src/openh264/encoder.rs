@@ -4,7 +4,8 @@ use super::native::{Control, Native};
 use crate::budgeted::{Budgeted, Library};
 use crate::{Encoded, Encoder, Error, Picture, QuantizerEncoder, Quantizers, Refresh};
 
-/// openh264 for one strip: constrained baseline, one slice per picture, one reference, one thread.
+/// Encoder of one strip by openh264: constrained baseline, one slice per picture, one reference,
+/// one thread.
 ///
 /// Sizes follow the budget by one quantizer per picture, chosen from a model of past sizes.
 pub struct StripEncoder {
@@ -34,7 +35,8 @@ impl StripEncoder {
     }
 }
 
-/// openh264 for complete pictures, with its own rate control: the baseline for Tautline's encoder.
+/// Encoder of complete pictures by openh264 with its own rate control: the baseline for Tautline's
+/// encoder.
 pub struct RateControlled {
     native: Native,
 }

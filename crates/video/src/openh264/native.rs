@@ -1,4 +1,4 @@
-//! The only module that calls openh264's encoder: it contains all the unsafe code.
+//! Calls of openh264's encoder: this module contains all the unsafe code for it.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -22,7 +22,7 @@ pub(super) enum Control {
     Quantizer,
     /// The library's own rate control.
     Own {
-        /// Target bitrate.
+        /// Target bitrate in bit/s.
         bits_per_second: c_int,
         /// Number of slices per picture.
         slices: u32,
@@ -93,7 +93,8 @@ impl Native {
         check("InitializeExt", code)
     }
 
-    /// Sets the quantizer of the following pictures.
+    /// Sets the quantizer of the following pictures, within 0 to 51; does nothing if the library's
+    /// own rate control sets it.
     fn set_qp(&mut self, qp: i32) -> Result<(), Error> {
         let qp = qp.clamp(0, i32::from(Quantizers::MAX));
         if self.control != Control::Quantizer || self.params.sSpatialLayers[0].iDLayerQp == qp {
@@ -195,7 +196,7 @@ impl Drop for Native {
     }
 }
 
-/// Configures the low-delay stream on which the concealer and browsers rely.
+/// Sets the parameters of the low-delay stream on which the concealer and browsers rely.
 fn configure(params: &mut SEncParamExt, width: c_int, height: c_int, rate: f32) {
     params.iUsageType = CAMERA_VIDEO_REAL_TIME;
     params.iPicWidth = width;
@@ -235,7 +236,8 @@ fn configure(params: &mut SEncParamExt, width: c_int, height: c_int, rate: f32) 
     layer.iMaxSpatialBitrate = NOMINAL_BITS_PER_SECOND;
 }
 
-/// Configures the library's own rate control for a bitrate, in pictures of several slices.
+/// Sets the parameters of the library's own rate control for a bitrate, in pictures of several
+/// slices.
 fn hold_rate(params: &mut SEncParamExt, bits_per_second: c_int, slices: u32) {
     params.iRCMode = RC_BITRATE_MODE;
     params.iTargetBitrate = bits_per_second;
@@ -248,8 +250,8 @@ fn hold_rate(params: &mut SEncParamExt, bits_per_second: c_int, slices: u32) {
     layer.sSliceArgument.uiSliceNum = slices;
 }
 
-/// Nominal bitrate, below the 14 Mbit/s of level 3.1 (table A-1), which allows 1280x128 at 60
-/// pictures/s.
+/// Bitrate that openh264 checks against the level: below the 14 Mbit/s of level 3.1 (table A-1),
+/// which allows 1280x128 at 60 pictures/s.
 const NOMINAL_BITS_PER_SECOND: c_int = 4_000_000;
 
 fn function<F>(call: &'static str, function: Option<F>) -> Result<F, Error> {

@@ -6,13 +6,14 @@ use crate::Picture;
 /// coded without prediction from another picture.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity {
-    /// Number of coefficients whose highest quantizer that keeps them is the index.
+    /// Number of coefficients by the highest quantizer at which they remain nonzero; index 0 is
+    /// always zero.
     counts: [f64; 52],
     macroblocks: f64,
 }
 
 impl Activity {
-    /// Measures a strip's luma: every other row of 4x4 blocks.
+    /// Measures a strip's luma, by every other row of 4x4 blocks.
     pub(crate) fn of(picture: &Picture) -> Self {
         let width = picture.width();
         let luma = picture.luma();
@@ -34,8 +35,8 @@ impl Activity {
         }
     }
 
-    /// Returns the approximate bytes of an intra slice at `qp`: the model compares them with the
-    /// actual size.
+    /// Returns the approximate bytes of an intra slice at `qp`; the caller scales them by the sizes
+    /// that slices had.
     pub(super) fn bytes(&self, qp: i32) -> f64 {
         let bits: f64 = self
             .counts
@@ -88,8 +89,8 @@ fn hadamard(mut block: [i32; 16]) -> [i32; 16] {
     block
 }
 
-/// Highest quantizer that does not zero a Hadamard coefficient, by its magnitude (four times the
-/// orthonormal one).
+/// Highest quantizer at which a Hadamard coefficient remains nonzero, by its magnitude (four times
+/// the orthonormal one).
 static HIGHEST_QP: [u8; 4096] = highest_qp();
 
 const fn highest_qp() -> [u8; 4096] {
@@ -111,8 +112,8 @@ const fn highest_qp() -> [u8; 4096] {
 /// Sixteen times the quantizer step of QP 0 to 5 (8.5.9).
 const STEPS: [usize; 6] = [10, 11, 13, 14, 16, 18];
 
-/// Bits of a coefficient that is just kept: its level, sign and position. Each doubling of its
-/// magnitude is assumed to cost one more.
+/// Bits of a coefficient that just remains nonzero: its level, sign and position. Each doubling of
+/// its magnitude is assumed to cost one more.
 const BITS_KEPT: f64 = 3.5;
 
 /// Bits of a macroblock's type and prediction modes.

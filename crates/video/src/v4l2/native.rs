@@ -18,7 +18,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::{Code, Device, Fraction, Mode, Set, Taken};
 
-/// A camera of this machine.
+/// Camera of this machine, as the kernel's V4L2 device.
 #[derive(Debug)]
 pub struct Kernel {
     file: OwnedFd,
@@ -30,8 +30,8 @@ impl Kernel {
     /// Opens the device at `path` without blocking.
     ///
     /// # Errors
-    /// Any error of the system; [`io::ErrorKind::Unsupported`], with a description of the actual
-    /// device, if it does not capture pictures or cannot stream.
+    /// Returns any error of the system; [`io::ErrorKind::Unsupported`], with a description of the
+    /// actual device, if it does not capture pictures or cannot stream.
     pub fn open(path: &Path) -> io::Result<Self> {
         let refused = |words: &str| io::Error::new(io::ErrorKind::Unsupported, words);
         let kind = std::fs::metadata(path)?.file_type();
@@ -72,8 +72,8 @@ impl Kernel {
         Ok(Self { file, name, buffers: Vec::new() })
     }
 
-    /// Returns the capture sizes for this pixel format. For a continuous range these are the usual
-    /// sizes in it, or the largest up to the usual maximum.
+    /// Returns the capture sizes for this pixel format, in pixels. For a continuous range these are
+    /// the usual sizes in it; if there is none, the largest size up to the usual maximum.
     fn sizes(&self, code: Code) -> Vec<[u32; 2]> {
         let mut sizes = Vec::new();
         for index in 0..COUNT_MAX {
@@ -99,7 +99,8 @@ impl Kernel {
         sizes
     }
 
-    /// Returns the present mode: the only information from a driver that lists no sizes.
+    /// Returns the mode that is set at present, of unknown interval; `None` if the driver does not
+    /// tell it. A driver that lists no sizes has only that.
     fn present_mode(&self) -> Option<Mode> {
         let mut told = PixelFormat::default();
         call::<GET_FORMAT, _>(&self.file, &mut told).ok()?;
@@ -107,8 +108,8 @@ impl Kernel {
         Some(Mode { code: Code::of(code), size: [width, height], interval: None })
     }
 
-    /// Returns the intervals between two pictures at this size, only the shortest of a range; empty
-    /// if unknown.
+    /// Returns the possible intervals between two pictures at this size in seconds, only the
+    /// shortest of a range; empty if unknown.
     fn intervals(&self, code: Code, [width, height]: [u32; 2]) -> Vec<Fraction> {
         let mut intervals = Vec::new();
         for index in 0..COUNT_MAX {
@@ -261,7 +262,7 @@ impl Drop for Kernel {
     }
 }
 
-/// A mapped buffer of the driver.
+/// Buffer of the driver, mapped into this process until it is dropped.
 #[derive(Debug)]
 struct Mapping {
     begin: NonNull<c_void>,
@@ -283,7 +284,7 @@ impl Mapping {
         Ok(Self { begin, length })
     }
 
-    /// Returns the first `count` bytes, or all.
+    /// Returns the first `count` bytes of the buffer, or all if it has fewer.
     ///
     /// # Safety
     /// The driver must not write to the buffer while the bytes are in use.
@@ -308,7 +309,7 @@ fn largest(bound: u32, [least, most, step]: [u32; 3]) -> u32 {
     least + over - over % step.max(1)
 }
 
-/// Makes the ioctl `CALL`, which reads and writes `value`.
+/// Calls the ioctl `CALL`, which reads and writes `value`.
 fn call<const CALL: Opcode, T: Told>(file: &OwnedFd, value: &mut T) -> io::Result<()> {
     const { assert!(CALL == T::CALLS[0] || CALL == T::CALLS[1] || CALL == T::CALLS[2]) };
     // SAFETY: The struct is that of the call, which the assertion above checks: plain numbers, of
@@ -316,7 +317,7 @@ fn call<const CALL: Opcode, T: Told>(file: &OwnedFd, value: &mut T) -> io::Resul
     unsafe { Ok(ioctl(file, Updater::<CALL, T>::new(value))?) }
 }
 
-/// A kernel struct of plain numbers, and the calls that take it: up to three, the last repeated.
+/// Kernel struct of plain numbers, with the up to three ioctls that take it; the last is repeated.
 trait Told {
     const CALLS: [Opcode; 3];
 }
@@ -344,7 +345,7 @@ told!(
     Buffer 88 [QUERY_BUFFER, QUEUE, TAKE_BACK],
 );
 
-/// `v4l2_capability`.
+/// Kernel's `v4l2_capability`: what a device is and can do.
 #[repr(C)]
 #[derive(Default)]
 struct Capability {
@@ -357,7 +358,7 @@ struct Capability {
     reserved: [u32; 3],
 }
 
-/// `v4l2_fmtdesc`.
+/// Kernel's `v4l2_fmtdesc`: one pixel format of a list.
 #[repr(C)]
 struct FormatName {
     index: u32,
@@ -376,8 +377,8 @@ impl Default for FormatName {
     }
 }
 
-/// `v4l2_frmsizeenum`; a discrete size has two sides, a range the minimum, maximum and step of
-/// each.
+/// Kernel's `v4l2_frmsizeenum`, one size of a list; a discrete size has two sides, a range the
+/// minimum, maximum and step of each.
 #[repr(C)]
 #[derive(Default)]
 struct FrameSize {
@@ -388,7 +389,8 @@ struct FrameSize {
     reserved: [u32; 2],
 }
 
-/// `v4l2_frmivalenum`; a range has the shortest, the longest and the step.
+/// Kernel's `v4l2_frmivalenum`, one interval of a list; a range has the shortest, the longest and
+/// the step.
 #[repr(C)]
 #[derive(Default)]
 struct FrameInterval {
@@ -401,7 +403,7 @@ struct FrameInterval {
     reserved: [u32; 2],
 }
 
-/// `v4l2_format`, whose union is aligned to eight bytes.
+/// Kernel's `v4l2_format`, whose union is aligned to eight bytes.
 #[repr(C)]
 struct PixelFormat {
     kind: u32,
@@ -416,7 +418,7 @@ impl Default for PixelFormat {
     }
 }
 
-/// `v4l2_pix_format`.
+/// Kernel's `v4l2_pix_format`: the mode of a device, without its rate.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct PictureFormat {
@@ -434,7 +436,7 @@ struct PictureFormat {
     transfer: u32,
 }
 
-/// `v4l2_streamparm` of a capture.
+/// Kernel's `v4l2_streamparm` of a capture: the rate of a device.
 #[repr(C)]
 struct StreamSettings {
     kind: u32,
@@ -452,7 +454,7 @@ impl Default for StreamSettings {
     }
 }
 
-/// `v4l2_requestbuffers`.
+/// Kernel's `v4l2_requestbuffers`: a number of buffers.
 #[repr(C)]
 struct BufferRequest {
     count: u32,
@@ -467,7 +469,7 @@ impl Default for BufferRequest {
     }
 }
 
-/// `v4l2_buffer`, on 64-bit machines.
+/// Kernel's `v4l2_buffer`, on 64-bit machines.
 #[repr(C)]
 struct Buffer {
     index: u32,
@@ -476,7 +478,7 @@ struct Buffer {
     flags: u32,
     field: u32,
     padding: u32,
-    /// Time in seconds and microseconds.
+    /// Timestamp in seconds and microseconds, on the clock that `flags` names.
     time: [i64; 2],
     time_code: [u32; 4],
     sequence: u32,
@@ -522,37 +524,43 @@ const SET_RATE: Opcode = opcode::read_write::<StreamSettings>(b'V', 22);
 const LIST_SIZES: Opcode = opcode::read_write::<FrameSize>(b'V', 74);
 const LIST_INTERVALS: Opcode = opcode::read_write::<FrameInterval>(b'V', 75);
 
-/// V4L2_BUF_TYPE_VIDEO_CAPTURE.
+/// Type of a stream, V4L2_BUF_TYPE_VIDEO_CAPTURE.
 const CAPTURE: u32 = 1;
-/// V4L2_MEMORY_MMAP.
+/// Kind of a buffer's memory, V4L2_MEMORY_MMAP.
 const MAPPED: u32 = 1;
-/// V4L2_FIELD_NONE.
+/// Order of rows in a picture without interlace, V4L2_FIELD_NONE.
 const PROGRESSIVE: u32 = 1;
-/// V4L2_FRMSIZE_TYPE_DISCRETE and V4L2_FRMIVAL_TYPE_DISCRETE.
+/// Kind of a listed size or interval that is no range, V4L2_FRMSIZE_TYPE_DISCRETE and
+/// V4L2_FRMIVAL_TYPE_DISCRETE.
 const DISCRETE: u32 = 1;
-/// V4L2_CAP_VIDEO_CAPTURE, V4L2_CAP_VIDEO_CAPTURE_MPLANE, V4L2_CAP_META_CAPTURE, V4L2_CAP_STREAMING
-/// and V4L2_CAP_DEVICE_CAPS.
+/// Capability to capture pictures, V4L2_CAP_VIDEO_CAPTURE; the others are
+/// V4L2_CAP_VIDEO_CAPTURE_MPLANE, V4L2_CAP_META_CAPTURE, V4L2_CAP_STREAMING and
+/// V4L2_CAP_DEVICE_CAPS, in this order.
 const CAN_CAPTURE: u32 = 1;
 const CAN_CAPTURE_PLANES: u32 = 0x1000;
 const CAN_TELL_METADATA: u32 = 0x0080_0000;
 const CAN_STREAM: u32 = 0x0400_0000;
 const CAN_TELL_DEVICE: u32 = 0x8000_0000;
-/// V4L2_BUF_FLAG_ERROR.
+/// Flag of a buffer with missing data, V4L2_BUF_FLAG_ERROR.
 const DAMAGED: u32 = 0x40;
-/// V4L2_BUF_FLAG_TIMESTAMP_MASK and V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC.
+/// Bits of a buffer's flags that name its clock, V4L2_BUF_FLAG_TIMESTAMP_MASK; the monotonic one is
+/// V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC.
 const CLOCK_MASK: u32 = 0xE000;
 const CLOCK_MONOTONIC: u32 = 0x2000;
-/// V4L2_BUF_FLAG_TSTAMP_SRC_MASK and V4L2_BUF_FLAG_TSTAMP_SRC_SOE.
+/// Bits of a buffer's flags that name the instant of its timestamp, V4L2_BUF_FLAG_TSTAMP_SRC_MASK;
+/// the start of exposure is V4L2_BUF_FLAG_TSTAMP_SRC_SOE.
 const SOURCE_MASK: u32 = 0x7_0000;
 const SOURCE_START: u32 = 0x1_0000;
-/// V4L2_QUANTIZATION_FULL_RANGE and V4L2_QUANTIZATION_LIM_RANGE.
+/// Range of samples from 0 to 255, V4L2_QUANTIZATION_FULL_RANGE; the other is
+/// V4L2_QUANTIZATION_LIM_RANGE.
 const FULL_RANGE: u32 = 1;
 const LIMITED_RANGE: u32 = 2;
-/// Number of buffers: one being filled, one waiting, one being read, and one late.
+/// Number of buffers requested of the driver: one being filled, one waiting, one being read, and
+/// one late.
 const BUFFERS: u32 = 4;
-/// Maximum number of formats, sizes or rates; larger than on any device.
+/// Maximum number of formats, sizes or rates that are listed; larger than on any device.
 const COUNT_MAX: u32 = 256;
-/// Sizes requested of a device with a continuous range.
+/// Sizes offered of a device with a continuous range, as far as they lie in it.
 const USUAL_SIZES: [[u32; 2]; 7] =
     [[160, 120], [320, 240], [640, 480], [800, 600], [1024, 768], [1280, 720], SIZE_MAX];
 const SIZE_MAX: [u32; 2] = [1920, 1080];

@@ -1,4 +1,4 @@
-//! The encoder's reconstruction equals the decoders' pictures, byte for byte.
+//! Tests that the encoder's reconstruction equals the decoders' pictures, byte for byte.
 
 #![allow(clippy::unwrap_used)]
 
@@ -107,7 +107,8 @@ impl Recording {
     }
 }
 
-/// Decodes a stream into raw pictures with ffmpeg, in strict mode: any warning is an error.
+/// Decodes a stream with ffmpeg, in strict mode (any warning is an error); returns the planes of
+/// all pictures.
 fn ffmpeg(stream: &[u8]) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("strip.h264");
@@ -124,7 +125,7 @@ fn ffmpeg(stream: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-/// Returns the median, 99th percentile and mean of size over budget.
+/// Returns the median, 99th percentile and mean of `sizes`, each a share of its budget.
 fn shares(sizes: &[f64]) -> (f64, f64, f64) {
     let mut sorted = sizes.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,5 @@
-//! Invalid input is refused in one line, and later input is coded and decoded normally.
+//! Tests that invalid input is refused in one line, and that later input is coded and decoded
+//! normally.
 
 #![allow(clippy::unwrap_used)]
 

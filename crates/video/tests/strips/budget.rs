@@ -1,4 +1,4 @@
-//! Coded sizes follow the budget.
+//! Tests that coded sizes follow the budget.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use tautline_video::{Encoder, Error, Picture, Refresh, SliceKind};
 const WIDTH: usize = 640;
 const HEIGHT: usize = 112;
 
-/// A source that encodes one picture after another.
+/// A scene and its encoder, one picture after another.
 struct Source {
     scene: Scene,
     encoder: StripEncoder,
@@ -33,7 +33,7 @@ impl Source {
         (coded.kind, coded.bytes.len() as f64 / budget as f64)
     }
 
-    /// Returns the mean share of the budget over `count` predicted slices.
+    /// Returns the mean size of `count` predicted slices, as a share of the budget.
     fn mean(&mut self, budget: u64, count: u32) -> f64 {
         let sum: f64 = (0..count)
             .map(|_| {

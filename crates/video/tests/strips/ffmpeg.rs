@@ -4,7 +4,8 @@
 
 use std::process::Command;
 
-/// Decodes `stream` with ffmpeg, which must print nothing and return `pictures` pictures.
+/// Decodes `stream` with ffmpeg, and asserts that it prints nothing and returns `pictures`
+/// pictures.
 pub(crate) fn check(stream: &[u8], pictures: usize) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("strip.h264");

@@ -1,4 +1,5 @@
-//! Strips joined into one picture of several slices decode to the same pixels as the strips.
+//! Tests that strips joined into one picture of several slices decode to the same pixels as the
+//! strips.
 
 #![allow(clippy::unwrap_used)]
 
@@ -24,8 +25,8 @@ fn config(loss_recovery: LossRecovery, height: usize) -> Config {
     }
 }
 
-/// Codes strips with a planner and joins them; the joined picture decodes to the strips' own
-/// pictures.
+/// Codes strips with a planner and joins them; asserts that the joined picture decodes to the
+/// strips' own pictures.
 fn joined(loss_recovery: LossRecovery) {
     let height = HEIGHTS.iter().sum();
     let scene = Scene::new(WIDTH, height, 17);
@@ -76,7 +77,8 @@ fn joined(loss_recovery: LossRecovery) {
     assert!(ffmpeg(&recording) == expected, "{loss_recovery:?}: ffmpeg");
 }
 
-/// Decodes a stream into raw pictures with ffmpeg, with all its threads, in strict mode.
+/// Decodes a stream with ffmpeg, with all its threads and in strict mode; returns the planes of all
+/// pictures.
 fn ffmpeg(stream: &[u8]) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("picture.h264");

@@ -1,4 +1,4 @@
-//! libavcodec and openh264 decode the same pictures.
+//! Tests that libavcodec and openh264 decode the same pictures.
 
 #![allow(clippy::unwrap_used)]
 

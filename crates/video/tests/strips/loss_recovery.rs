@@ -1,5 +1,5 @@
-//! Losses are repaired within the documented time, byte for byte: skip slices replace lost slices,
-//! and openh264 decodes the stream.
+//! Tests that losses are repaired within the documented time, byte for byte: skip slices replace
+//! lost slices, and openh264 decodes the stream.
 
 #![allow(clippy::unwrap_used)]
 
@@ -74,7 +74,8 @@ impl Strip {
     }
 }
 
-/// Loses slices at random: each picture is exact if none was lost in the period before it.
+/// Loses slices at random, and asserts that each picture is exact if none was lost in the `period`
+/// pictures before it.
 fn recovers_within(loss_recovery: LossRecovery, period: u32, seed: u64, budget: u64) {
     let mut strip = Strip::new(loss_recovery);
     let mut random = Random(seed);

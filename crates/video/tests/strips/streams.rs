@@ -1,4 +1,4 @@
-//! Complete strips through encoder, concealer and decoder.
+//! Tests of complete strips through encoder, concealer and decoder.
 
 #![allow(clippy::unwrap_used)]
 
@@ -294,7 +294,8 @@ impl Strip {
         self.encoder.encode(picture, ByteCount::new(1_500), refresh).unwrap().bytes.to_vec()
     }
 
-    /// Decodes the received slice, or a skip slice: it always returns a picture, never an error.
+    /// Decodes the slice that arrived, or a skip slice if none did, and returns the picture; an
+    /// error fails the test.
     fn show(&mut self, arrived: Option<&[u8]>) -> Picture {
         let bytes = match arrived {
             Some(bytes) => self.concealer.pass(bytes).unwrap().expect("after the first IDR"),

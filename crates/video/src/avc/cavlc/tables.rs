@@ -2,8 +2,8 @@
 
 use super::Code;
 
-/// Table 9-5 for nC 0 to 1, 2 to 3, 4 to 7 and 8 on: one line per `total_coeff`, one word per
-/// number of trailing ones.
+/// `coeff_token` by table 9-5, for nC 0 to 1, 2 to 3, 4 to 7, and 8 on: one line per `total_coeff`,
+/// one word per number of trailing ones.
 pub(super) static COEFF_TOKEN: [[Code; 68]; 4] = [
     codes(
         "
@@ -91,7 +91,7 @@ pub(super) static COEFF_TOKEN: [[Code; 68]; 4] = [
     ),
 ];
 
-/// Table 9-5 for nC -1.
+/// `coeff_token` of chroma DC levels by table 9-5, for nC -1.
 pub(super) static COEFF_TOKEN_CHROMA_DC: [Code; 20] = codes(
     "
     01 - - -
@@ -102,7 +102,7 @@ pub(super) static COEFF_TOKEN_CHROMA_DC: [Code; 20] = codes(
     ",
 );
 
-/// Tables 9-7 and 9-8: one row per `total_coeff` from 1 on, one word per `total_zeros`.
+/// `total_zeros` by tables 9-7 and 9-8: one row per `total_coeff` from 1 on, one word per value.
 pub(super) static TOTAL_ZEROS: [[Code; 16]; 15] = [
     codes(
         "1 011 010 0011 0010 00011 00010 000011 000010 0000011 0000010 00000011 00000010 000000011 000000010 000000001",
@@ -123,11 +123,13 @@ pub(super) static TOTAL_ZEROS: [[Code; 16]; 15] = [
     codes("0 1"),
 ];
 
-/// Table 9-9 (a).
+/// `total_zeros` of chroma DC levels by table 9-9 (a): one row per `total_coeff` from 1 on, one
+/// word per value.
 pub(super) static TOTAL_ZEROS_CHROMA_DC: [[Code; 4]; 3] =
     [codes("1 01 001 000"), codes("1 01 00"), codes("1 0")];
 
-/// Table 9-10: one row per number of zeros left, from 1 to 7 and more.
+/// `run_before` by table 9-10: one row per number of zeros left, from 1 to 7 and more, one word per
+/// value.
 pub(super) static RUN_BEFORE: [[Code; 15]; 7] = [
     codes("1 0"),
     codes("1 01 00"),

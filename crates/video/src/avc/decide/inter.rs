@@ -16,7 +16,8 @@ pub(super) struct Moved {
     pub(super) shape: Shape,
     /// Vectors of the quarters, by rows.
     pub(super) vectors: [Vector; 4],
-    /// Differences of each part's vector from its prediction.
+    /// Difference of each part's vector from its prediction, in coding order of the parts; unused
+    /// ones are zero.
     differences: [Vector; 4],
     cost: u32,
     /// Bits of the vector differences and the shape.
@@ -92,8 +93,9 @@ impl<K: Kernel> Slice<'_, K> {
         Some(best)
     }
 
-    /// Searches a shape's parts starting from `vectors`; returns `None` if it costs clearly more
-    /// than `limit`.
+    /// Searches the vectors of a shape's parts, starting from `vectors`. `shape` comes with the
+    /// bits that it costs itself. Returns `None` if the parts cost more than `limit`, or if one has
+    /// no permitted vector.
     fn split<'b>(
         &self,
         current: &Current,
@@ -180,7 +182,7 @@ impl<K: Kernel> Slice<'_, K> {
     }
 }
 
-/// Returns the sum of squared differences of a macroblock's luma and chroma.
+/// Returns the sum of squared differences of two macroblocks, over luma and chroma.
 fn squared_error(a: &Samples, b: &Samples) -> u64 {
     let sum = |a: &[u8], b: &[u8]| -> u32 {
         let square = |(a, b): (&u8, &u8)| {
@@ -192,7 +194,7 @@ fn squared_error(a: &Samples, b: &Samples) -> u64 {
     u64::from(sum(&a.luma, &b.luma)) + u64::from(sum(&a.chroma, &b.chroma))
 }
 
-/// Residual size in bits above which coding it is nearly always worthwhile.
+/// Size in bits of a coded macroblock above which skipping it is not considered.
 const UNSKIPPED_BITS: usize = 64;
-/// Cost in bits of an inter prediction below which smaller parts are not tried.
+/// Cost of an inter prediction, as that of this many bits, below which smaller parts are not tried.
 const SPLIT_WORTH: u32 = 900;

@@ -10,7 +10,7 @@ use crate::avc::residual::{Residual, block_start};
 use crate::avc::slice::{Current, Slice};
 use crate::avc::syntax::{Choice, predicted_mode};
 
-/// Best result for luma coded as 16 blocks.
+/// Luma of a macroblock coded as 16 blocks, each in its best mode.
 struct Blocks {
     modes: [u8; 16],
     predicted: [u8; 16],
@@ -32,7 +32,8 @@ impl<K: Kernel> Slice<'_, K> {
         inter > self.kernel.sad(16, 14, source(0), source(1))
     }
 
-    /// Codes the macroblock as intra if that costs less than `limit`; returns whether it did.
+    /// Codes the macroblock as intra if that is estimated to cost less than `limit`; returns
+    /// whether it did.
     pub(super) fn intra_if_below(&mut self, current: &mut Current, limit: u32) -> bool {
         let near = self.near(current.index);
         let (mut whole, mut whole_cost) = (Whole::Mean, u32::MAX);
@@ -86,7 +87,8 @@ impl<K: Kernel> Slice<'_, K> {
         true
     }
 
-    /// Selects the chroma prediction mode and codes chroma.
+    /// Selects the chroma prediction mode, transforms and quantizes chroma with it, and returns the
+    /// mode.
     fn intra_chroma(&mut self, current: &mut Current, near: Near) -> Whole {
         let (x, y) = (current.x / 2, current.y / 2);
         let (mut best, mut best_cost) = (Whole::Mean, u32::MAX);
@@ -109,7 +111,8 @@ impl<K: Kernel> Slice<'_, K> {
         best
     }
 
-    /// Codes luma as 4x4 blocks, one after the other; returns `None` if it costs more than `limit`.
+    /// Predicts, transforms and quantizes luma as 4x4 blocks, one after the other. Returns `None`
+    /// as soon as the cost is sure to exceed `limit`, or likely to.
     fn blocks(&mut self, current: &Current, near: Near, limit: u32) -> Option<Blocks> {
         let by = &QUANTIZERS[usize::from(current.qp)];
         let constrained = self.reach.is_constrained();
@@ -197,7 +200,7 @@ impl<K: Kernel> Slice<'_, K> {
 /// Returns the neighbours from which a 4x4 block may be predicted, if those of its macroblock are
 /// `near`.
 fn near_block(near: Near, block: usize) -> Near {
-    /// Blocks below the first row whose upper right neighbour is coded before them.
+    /// Mask of the blocks below the first row whose upper right neighbour is coded before them.
     const BEYOND: u16 = 0b0101_0111_0101_0000;
     let (first_column, first_row) = (block.is_multiple_of(4), block < 4);
     Near {
@@ -217,7 +220,7 @@ fn near_block(near: Near, block: usize) -> Near {
     }
 }
 
-/// Number of blocks by which the cost may run ahead of the limit's share.
+/// Number of blocks by which the cost may be ahead of their share of the limit.
 const EARLY: u32 = 4;
 /// Bits of the type and modes of an intra macroblock predicted as a whole.
 const WHOLE_BITS: u32 = 8;

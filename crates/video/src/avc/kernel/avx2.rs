@@ -12,7 +12,7 @@ use crate::avc::intra::{Border4, MODES4};
 use crate::avc::plane::{Block, Halves, Plane};
 use crate::avc::quantize::Quantizer;
 
-/// 256-bit vectors. A value proves that the CPU has AVX2.
+/// Kernel that works on 256-bit vectors. A value proves that the CPU has AVX2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::avc) struct Avx2(());
 
@@ -23,7 +23,11 @@ impl Avx2 {
     }
 }
 
-/// Checks that a block of `width` by `height` lies within its samples.
+/// Checks that a block of `width` by `height` lies within its samples, and has an even number of
+/// rows.
+///
+/// # Panics
+/// If not.
 #[inline]
 fn check(block: Block<'_>, width: usize, height: usize) {
     // Rows are processed in pairs.
@@ -31,8 +35,11 @@ fn check(block: Block<'_>, width: usize, height: usize) {
     assert!(block.samples.len() >= (height - 1) * block.stride + width, "a block is cut");
 }
 
-/// Checks that `count` lines along an edge lie within the samples, with `before` samples on one
-/// side of it and `behind` on the other.
+/// Checks that `count` lines across an edge lie within the samples, with `before` samples of each
+/// on one side of it and `behind` on the other.
+///
+/// # Panics
+/// If not.
 #[inline]
 fn check_edge(
     samples: &[u8],

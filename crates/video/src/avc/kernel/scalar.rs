@@ -288,8 +288,8 @@ fn inverse4(values: &mut Coefficients, start: usize, step: usize) {
     values[start + 3 * step] = e.wrapping_sub(h);
 }
 
-/// Distance outside a picture up to which half samples are known: six taps need three more on each
-/// side.
+/// Distance in samples outside a picture up to which half samples are computed: six taps need three
+/// more on each side.
 pub(in crate::avc) const REACH: usize = MARGIN - 4;
 
 /// Returns the range of half-sample rows that differ: beyond them, the six taps read only the first
@@ -298,7 +298,7 @@ pub(in crate::avc) fn varied_rows(luma: &Plane) -> RangeInclusive<i32> {
     -3..=luma.height() as i32 + 1
 }
 
-/// Fills the rows outside [`varied_rows`].
+/// Fills the half-sample rows outside [`varied_rows`] with copies of the nearest one.
 pub(in crate::avc) fn repeat_rows(luma: &Plane, halves: &mut Halves) {
     let reach = REACH as i32;
     let (first, last) = varied_rows(luma).into_inner();
@@ -313,7 +313,7 @@ pub(in crate::avc) fn repeat_rows(luma: &Plane, halves: &mut Halves) {
     }
 }
 
-/// Fills the half-sample planes (8-241 to 8-247).
+/// Computes the half-sample planes (8-241 to 8-247).
 fn interpolate(luma: &Plane, halves: &mut Halves) {
     let (stride, reach) = (luma.stride(), REACH as i32);
     let count = luma.width() + 2 * REACH;
@@ -405,7 +405,7 @@ fn filter_luma(samples: &mut [u8], at: usize, step: usize, edge: &Edge, limit: O
     }
 }
 
-/// Filters one line of samples across a chroma edge.
+/// Filters one line of samples across a chroma edge (8.7.2.3 with a limit, 8.7.2.4 without).
 fn filter_chroma(samples: &mut [u8], at: usize, step: usize, edge: &Edge, limit: Option<i8>) {
     let [p1, p0, q0, q1] = std::array::from_fn(|i| i32::from(samples[at + i * step - 2 * step]));
     let (alpha, beta) = (i32::from(edge.alpha), i32::from(edge.beta));

@@ -23,7 +23,7 @@ fn bytes(seed: u64, count: usize) -> Vec<u8> {
     (0..count).map(|at| kinds(at, noise())).collect()
 }
 
-/// Returns everything that a kernel computes from two planes of 64 bytes per row.
+/// Returns the results of every function of a kernel on two planes of 64 bytes per row.
 fn outcome(kernel: impl Kernel, a: &[u8], b: &[u8], qp: usize, vary: u8) -> Vec<i64> {
     let (left, right) = (
         Block { samples: &a[3..], stride: 64 },

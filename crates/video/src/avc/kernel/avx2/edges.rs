@@ -7,7 +7,8 @@ use core::arch::x86_64::*;
 
 use super::super::Edge;
 
-/// Filters across rows, 16 samples wide, with `stride` from one row to the next.
+/// Filters a horizontal luma edge, 16 samples wide; `at` is its first sample below, `stride` the
+/// step from one row to the next.
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn luma_horizontal(samples: &mut [u8], at: usize, stride: usize, edge: &Edge) {
     // SAFETY: 16 bytes of each of four rows on both sides lie within the samples.
@@ -24,7 +25,7 @@ pub(super) unsafe fn luma_horizontal(samples: &mut [u8], at: usize, stride: usiz
     }
 }
 
-/// Filters across columns, 16 samples high.
+/// Filters a vertical luma edge, 16 samples high; `at` is its first sample on the right.
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn luma_vertical(samples: &mut [u8], at: usize, stride: usize, edge: &Edge) {
     // SAFETY: 8 bytes around the edge in each of 16 rows lie within the samples.
@@ -49,7 +50,7 @@ pub(super) unsafe fn luma_vertical(samples: &mut [u8], at: usize, stride: usize,
     }
 }
 
-/// Filters across rows, 8 samples wide.
+/// Filters a horizontal chroma edge, 8 samples wide; `at` is its first sample below.
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn chroma_horizontal(samples: &mut [u8], at: usize, stride: usize, edge: &Edge) {
     // SAFETY: 8 bytes of each of two rows on both sides lie within the samples.
@@ -66,7 +67,7 @@ pub(super) unsafe fn chroma_horizontal(samples: &mut [u8], at: usize, stride: us
     }
 }
 
-/// Filters across columns, 8 samples high.
+/// Filters a vertical chroma edge, 8 samples high; `at` is its first sample on the right.
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn chroma_vertical(samples: &mut [u8], at: usize, stride: usize, edge: &Edge) {
     // SAFETY: 4 bytes around the edge in each of 8 rows lie within the samples.
@@ -94,7 +95,7 @@ pub(super) unsafe fn chroma_vertical(samples: &mut [u8], at: usize, stride: usiz
     }
 }
 
-/// Returns 16 numbers below 256 as bytes.
+/// Returns 16 numbers from 0 to 255 as bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn narrow(values: __m256i) -> __m128i {
@@ -219,7 +220,7 @@ fn filter_luma(lines: [__m256i; 8], edge: &Edge) -> Option<[__m256i; 6]> {
     ])
 }
 
-/// Filters with bS 4.
+/// Filters the lines in `mask` with bS 4; returns `p2` to `q2`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn filter_strong(

@@ -196,7 +196,7 @@ fn low_words(a: __m128i, b: __m128i) -> __m128i {
     _mm_castps_si128(words)
 }
 
-/// Sums as [`total_four8`], for vectors twice as wide.
+/// Returns the sums of four vectors as [`total_four8`] does, for vectors twice as wide.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn total_four16(sums: [__m256i; 4]) -> [u32; 4] {
@@ -207,7 +207,7 @@ fn total_four16(sums: [__m256i; 4]) -> [u32; 4] {
     total_four8(folded)
 }
 
-/// Sums the two halves of each of four vectors.
+/// Returns the sum of the two halves of each of four vectors.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn total_four8([a, b, c, d]: [__m128i; 4]) -> [u32; 4] {
@@ -217,8 +217,8 @@ fn total_four8([a, b, c, d]: [__m128i; 4]) -> [u32; 4] {
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), sums) };
     out
 }
-/// Returns half the absolute values of the transforms of four adjacent 4x4 blocks, distributed over
-/// vectors that the caller sums.
+/// Returns half the absolute values of the Hadamard transforms of four adjacent 4x4 blocks, as 16
+/// numbers whose sum counts.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn hadamard([a, b, c, d]: [__m256i; 4]) -> __m256i {
@@ -242,7 +242,7 @@ fn halves(x: __m256i, y: __m256i) -> __m256i {
     _mm256_max_epu16(_mm256_abs_epi16(low), _mm256_abs_epi16(high))
 }
 
-/// Sums 16 numbers below 2^15.
+/// Returns the sum of 16 numbers below 2^15.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn total(values: __m256i) -> u32 {
@@ -292,7 +292,7 @@ pub(super) unsafe fn satd8(height: usize, a: Block<'_>, b: Block<'_>) -> u32 {
     total(sum)
 }
 
-/// Returns the rows of four adjacent predictions.
+/// Returns the rows of four 4x4 blocks, each given by rows, side by side.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn side_by_side(blocks: [__m128i; 4]) -> [__m128i; 4] {
@@ -350,7 +350,7 @@ pub(super) unsafe fn satd_modes(block: Block<'_>, border: &Border4) -> [u32; MOD
     out
 }
 
-/// Returns the bytes of the 32 at `places`.
+/// Returns the bytes at `places`, each below 32, of the 32 given as two vectors.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn picked([low, high]: [__m128i; 2], places: __m128i) -> __m128i {

@@ -22,7 +22,7 @@ unsafe fn rows(from: *const u8, stride: usize, row: usize) -> __m128i {
     }
 }
 
-/// Transposes rows 0 and 1, 2 and 3 into columns 0 and 1, 2 and 3.
+/// Transposes a 4x4 block: rows 0 and 1, 2 and 3 become columns 0 and 1, 2 and 3.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn transpose([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
@@ -31,7 +31,7 @@ fn transpose([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
     [_mm_unpacklo_epi16(even, odd), _mm_unpackhi_epi16(even, odd)]
 }
 
-/// Applies the transform along columns.
+/// Applies the forward transform along the columns of a block.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn forward_columns([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
@@ -47,7 +47,8 @@ fn forward_columns([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
     ]
 }
 
-/// Returns the coefficients in a register: loading a value stored in pieces is slow.
+/// Returns the transformed differences of a 4x4 block from its prediction in a register: loading a
+/// value stored in pieces is slow.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn forward_values(block: Block<'_>, predicted: Block<'_>) -> __m256i {
@@ -141,7 +142,7 @@ fn zigzag(levels: __m256i) -> [__m128i; 2] {
     ]
 }
 
-/// Applies 8.5.12.2 along columns.
+/// Applies the inverse transform (8.5.12.2) along the columns of a block.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn inverse_columns([upper, lower]: [__m128i; 2]) -> [__m128i; 2] {
