@@ -7,8 +7,8 @@ use tautline_units::{Bitrate, ByteCount};
 
 /// A channel's number on the wire, within a session.
 ///
-/// 0 is the command channel and 1 the media channel in every session. The first fifteen need no
-/// byte of their own (docs/protocol.md, 4).
+/// 0 is the command channel and 1 the media channel in every session. In a packet, the numbers 0 to
+/// 14 need no byte of their own (docs/protocol.md, 4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChannelNumber(u8);
 
@@ -41,27 +41,27 @@ impl fmt::Display for ChannelNumber {
     }
 }
 
-/// The delivery order of a channel's units.
+/// The rule by which the receiver delivers a channel's units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Order {
     /// Newest wins: a unit older than the last delivered one is dropped.
     NewestWins,
-    /// Every unit, by its own deadline, in any order.
+    /// Every unit is delivered that is complete by its own deadline, in any order.
     ByDeadline,
 }
 
-/// The priority of a channel; the first goes before all others.
+/// The priority of a channel, highest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// A copy on every live link at once, without pacing or cap.
+    /// A copy goes over every live link immediately, without a cap.
     Command,
-    /// A copy on every live link, within the channel's cap.
+    /// A copy goes over every live link, as the channel's cap allows.
     Feedback,
-    /// A copy on every live link, paced by the channel's cap, after feedback.
+    /// A copy goes over every live link, as the channel's cap allows, after feedback.
     Telemetry,
-    /// Protected by a code across the links, paced at their granted rates.
+    /// The packets are protected by a code across the links and paced at the links' granted rates.
     Media,
-    /// One copy, within the headroom that all others leave of the granted rates.
+    /// One copy goes over one link, within the headroom that all others leave of the granted rates.
     Data,
 }
 
@@ -76,23 +76,24 @@ pub struct Descriptor {
     pub schema_name: String,
     /// Encoding of the schema, by MCAP's name.
     pub schema_encoding: String,
-    /// The schema.
+    /// The schema in its encoding; empty without a schema.
     pub schema: Vec<u8>,
 }
 
 /// A channel as opened by its sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Channel {
-    /// Its number on the wire.
+    /// Number of the channel on the wire.
     pub number: ChannelNumber,
-    /// Delivery order of its units.
+    /// Rule by which the receiver delivers the units.
     pub order: Order,
-    /// Priority of its units.
+    /// Priority of the units.
     pub priority: Priority,
-    /// Maximum rate on each link, in unit bytes for application channels and in datagram bytes for
-    /// ours. `None` for commands, which have no cap, and for media, whose cap is the budget.
+    /// Maximum rate on each link. On the application's channels, those from 16 on, it counts the
+    /// bytes of units, on Tautline's own channels below the bytes of datagrams. `None` for
+    /// commands, which have no cap, and for media, whose cap is the budget.
     pub rate_cap: Option<Bitrate>,
-    /// Description of its content.
+    /// Description of the content.
     pub descriptor: Descriptor,
 }
 
@@ -119,7 +120,7 @@ impl Channel {
         }
     }
 
-    /// Returns whether its number, order, priority and cap are consistent.
+    /// Returns whether the channel's number, order, priority and cap are consistent.
     fn is_consistent(&self) -> bool {
         match self.priority {
             Priority::Command => {
@@ -141,7 +142,7 @@ impl Channel {
 }
 
 impl Descriptor {
-    /// Returns the bytes that it takes in announcements.
+    /// Returns the length of the descriptor in announcements.
     pub fn bytes(&self) -> ByteCount {
         let texts = [&self.topic, &self.message_encoding, &self.schema_name, &self.schema_encoding];
         let texts: usize = texts.into_iter().map(|text| 1 + text.len()).sum();
@@ -153,33 +154,33 @@ impl Descriptor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Its number, order, priority and cap are inconsistent. Only channel 0 is the command channel
-    /// and only 1 the media channel; every other has a cap.
+    /// The channel's number, order, priority and cap are inconsistent. Only channel 0 is the
+    /// command channel and only 1 the media channel; every other has a cap above zero.
     #[error("{number:?}: number, order, priority and cap are not consistent")]
     Inconsistent {
-        /// Its number.
+        /// Number of the channel.
         number: ChannelNumber,
     },
-    /// A text of its descriptor is longer than 255 bytes.
+    /// A text of the channel's descriptor is longer than 255 bytes.
     #[error("{number:?}: a name of {found}, at most 255 B are allowed")]
     TextTooLong {
-        /// Its number.
+        /// Number of the channel.
         number: ChannelNumber,
-        /// The text's length.
+        /// Length of the text.
         found: ByteCount,
     },
-    /// There are 64 channels already.
+    /// There are 64 other channels already.
     #[error("{number:?}: a session has at most {} channels", CHANNELS_MAX)]
     TooMany {
-        /// Its number.
+        /// Number of the channel.
         number: ChannelNumber,
     },
-    /// All descriptors together are longer than 64 KiB.
+    /// The descriptors of all channels, this one included, are together longer than 64 KiB.
     #[error("{number:?}: all descriptors have {found}, at most 64 KiB are allowed")]
     DescriptorsTooLong {
-        /// Its number.
+        /// Number of the channel.
         number: ChannelNumber,
-        /// The length of all descriptors.
+        /// Length of all descriptors together.
         found: ByteCount,
     },
 }
@@ -197,7 +198,10 @@ impl Channels {
         Self { channels: both.into_iter().map(|channel| (channel.number, channel)).collect() }
     }
 
-    /// Opens a channel, or changes an open one.
+    /// Opens a channel, or replaces an open one of the same number.
+    ///
+    /// # Errors
+    /// [`OpenError`]; nothing changes then.
     pub(crate) fn open(&mut self, channel: Channel) -> Result<(), OpenError> {
         let number = channel.number;
         if !channel.is_consistent() {
@@ -238,9 +242,9 @@ impl Channels {
 
 /// Maximum number of channels of one direction.
 pub(crate) const CHANNELS_MAX: usize = 64;
-/// Maximum bytes of all descriptors of one direction.
+/// Maximum bytes of all descriptors of one direction together.
 pub(crate) const DESCRIPTOR_BYTES_MAX: u64 = 64 << 10;
-/// Maximum bytes of a text: its length is one byte on the wire.
+/// Maximum bytes of a text in a descriptor: its length takes one byte on the wire.
 const TEXT_BYTES_MAX: usize = 255;
 
 #[cfg(test)]

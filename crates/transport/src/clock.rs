@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use tautline_units::{Duration, Instant};
 
-/// The offset of the peer's clock, with an error bound.
+/// The offset of the peer's clock from ours at one instant, with a bound on its error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockEstimate {
     offset_nanos: i64,
     error: Duration,
-    /// Error by the tightest bounds of the whole session, widened by drift. A queue that lasts
-    /// longer than the recent bounds must not count as path delay.
+    /// Error by the tightest bounds since the session began or a clock was set, widened by drift. A
+    /// queue that lasts longer than the recent bounds must not count as path delay.
     error_ever: Duration,
 }
 
@@ -27,14 +27,15 @@ impl ClockEstimate {
         self.error
     }
 
-    /// Returns the estimate for the deadlines of sent packets. It limits the assumed minimum
-    /// one-way delay to half of `deadline`. [`ClockEstimate::favour`] assumes less at the other
-    /// end, which leaves sent packets a margin.
+    /// Returns the estimate by which the deadlines of sent packets are judged, for a lifetime of
+    /// `deadline`. It limits the assumed minimum one-way delay to half of `deadline`.
+    /// [`ClockEstimate::favour`] assumes less at the other end, which leaves sent packets a margin.
     pub fn for_sending(&self, deadline: Duration) -> Self {
         self.shifted(self.error_ever.saturating_sub(deadline / 2).as_nanos() as i64)
     }
 
-    /// Returns the estimate for the deadlines of received packets; see [`ClockEstimate::favour`].
+    /// Returns the estimate by which the deadlines of received packets are judged, for a lifetime
+    /// of `deadline`; see [`ClockEstimate::favour`].
     pub fn for_receiving(&self, deadline: Duration) -> Self {
         self.shifted(-(self.favour(deadline).as_nanos() as i64))
     }
@@ -59,18 +60,18 @@ impl ClockEstimate {
         }
     }
 
-    /// Returns our clock at the peer's `instant`, clamped to the clock's range.
+    /// Converts `instant` on the peer's clock to ours, clamped to the clock's range.
     pub fn to_local(&self, instant: Instant) -> Instant {
         instant.offset_by_nanos(self.offset_nanos.saturating_neg())
     }
 
-    /// Returns the age at our `now` of the peer's `instant`; `None` if that lies ahead by more than
-    /// the error.
+    /// Returns the time from `instant` on the peer's clock to `now` on ours; zero if `instant` lies
+    /// ahead by at most the error, `None` if by more.
     pub fn age(&self, instant: Instant, now: Instant) -> Option<Duration> {
         now.age(self.to_local(instant), self.error)
     }
 
-    /// Returns the peer's clock at our `instant`, clamped to the clock's range.
+    /// Converts `instant` on our clock to the peer's, clamped to the clock's range.
     pub fn to_peer(&self, instant: Instant) -> Instant {
         instant.offset_by_nanos(self.offset_nanos)
     }
@@ -86,9 +87,10 @@ impl ClockEstimate {
 #[derive(Debug, Clone, Default)]
 pub struct Estimator {
     slots: VecDeque<Slot>,
-    /// Tightest bounds of all slots. All widen equally, so the tightest stay the tightest.
+    /// Tightest lower and upper bound of all slots; `None` before the first. All widen equally, so
+    /// the tightest stay the tightest.
     tightest: Option<(Bound, Bound)>,
-    /// Half the width of the tightest bounds of the whole session.
+    /// Half the width of the tightest bounds since the session began or a clock was set.
     half_ever: Option<Bound>,
 }
 
@@ -115,10 +117,11 @@ impl Estimator {
         Self { slots: VecDeque::with_capacity(SLOTS + 1), tightest: None, half_ever: None }
     }
 
-    /// Adds the bounds from one pong, in nanoseconds.
+    /// Adds the lower and the upper bound on the offset from one pong, in nanoseconds.
     ///
     /// # Errors
-    /// [`Step`] if they contradict all earlier bounds; the estimate then restarts from them.
+    /// [`Step`] if they contradict the present bounds; the estimate then restarts from them. Also
+    /// if the lower one exceeds the upper one; they are then ignored.
     pub fn observe(&mut self, lower: i64, upper: i64, now: Instant) -> Result<(), Step> {
         if lower > upper {
             return Err(Step);
@@ -182,12 +185,12 @@ impl Estimator {
 }
 
 impl Bound {
-    /// Returns the bound at `now`, as a lower one.
+    /// Returns the bound at `now` in nanoseconds, lowered by the drift since it was observed.
     fn least(self, now: Instant) -> i64 {
         self.nanos.saturating_sub(drift(now.since(self.at)))
     }
 
-    /// Returns the bound at `now`, as an upper one.
+    /// Returns the bound at `now` in nanoseconds, raised by the drift since it was observed.
     fn most(self, now: Instant) -> i64 {
         self.nanos.saturating_add(drift(now.since(self.at)))
     }
@@ -199,9 +202,10 @@ fn drift(age: Duration) -> i64 {
     (nanos / (1_000_000 / DRIFT_PPM)) as i64
 }
 
-/// Two crystals of 100 ppm each, drifting apart.
+/// Assumed maximum drift between the two clocks: two crystals of 100 ppm each, drifting apart.
 const DRIFT_PPM: u64 = 200;
-/// Lifetime of a bound: 200 ppm amount to 1 ms, less than a mobile link's asymmetry.
+/// Time over which bounds are kept while new ones come: 200 ppm amount to 1 ms in it, less than a
+/// mobile link's asymmetry.
 const SPAN: Duration = Duration::from_secs(5);
 const SLOTS: usize = 10;
 

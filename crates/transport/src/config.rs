@@ -39,7 +39,8 @@ pub struct Config {
     /// Interval between pings on a live link; 5 ms to 1 s, default 20 ms.
     #[serde(rename = "ping_interval_ms", deserialize_with = "millis")]
     pub ping_interval: Duration,
-    /// Time without a pong after which a link is silent and carries no media; default 250 ms. Other
+    /// Time without a pong after which a link is silent and carries no media; 20 ms to 10 s and at
+    /// least two ping intervals, default 250 ms. It is longer on standby and over a stream. Other
     /// links take over its media earlier: after three ping intervals plus four times the jitter, 60
     /// ms at least.
     #[serde(rename = "link_timeout_ms", deserialize_with = "millis")]
@@ -48,15 +49,17 @@ pub struct Config {
     /// are reported ten times less often.
     #[serde(rename = "report_interval_ms", deserialize_with = "millis")]
     pub report_interval: Duration,
-    /// Assumed lifetime of a media unit before the clocks are compared; default 200 ms.
+    /// Assumed lifetime of a received media unit before the clocks are compared; 1 ms to 30 s,
+    /// default 200 ms. The clock estimate's bounds are also used for media according to it.
     #[serde(rename = "media_deadline_ms", deserialize_with = "millis")]
     pub media_deadline: Duration,
-    /// Same for a unit of any other channel; default 250 ms.
+    /// Assumed lifetime of a received unit of any other channel before the clocks are compared; 1
+    /// ms to 30 s, default 250 ms.
     #[serde(rename = "command_deadline_ms", deserialize_with = "millis")]
     pub command_deadline: Duration,
-    /// True if a unit must survive the loss of any one link; default true. The planner drops this
-    /// if one link carries most of the traffic and using it is worth more than the misses that it
-    /// costs.
+    /// True if a media unit must survive the loss of any one link; default true. The planner waives
+    /// this while one link carries most of the traffic and using it fully is worth more than the
+    /// misses that it costs.
     pub spread: bool,
     /// True if media packets that are reported lost, or held by a silent link, are resent over
     /// another link; default true. A packet is resent while its unit needs it and it can arrive in
@@ -100,7 +103,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Returns the planner's part.
+    /// Returns the parameters that the planner uses.
     pub fn planning(&self) -> planner::Config {
         planner::Config {
             protect: self.protect.clone(),

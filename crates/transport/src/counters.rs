@@ -7,7 +7,7 @@ pub use units::Units;
 
 use crate::channel::ChannelNumber;
 
-/// A reason for which something was discarded.
+/// A reason for which a datagram, a packet, a unit or an event was discarded.
 #[derive(
     Debug,
     Clone,
@@ -33,7 +33,7 @@ pub enum Discard {
     DatagramReplayed,
     /// A sealed datagram older than the replay window.
     DatagramStale,
-    /// A sealed datagram on a link that the initiator has no route for.
+    /// A sealed datagram to an initiator with a link number that it has no route for.
     DatagramUnknownLink,
     /// A handshake message that fails: forged, damaged or of another lease.
     HandshakeForged,
@@ -45,7 +45,7 @@ pub enum Discard {
     HandshakeUnexpected,
     /// A first handshake message above the rate limit of answers.
     HandshakeLimited,
-    /// A half-open handshake evicted by a newer one.
+    /// A half-open handshake evicted from the responder's bounded list by a newer one.
     HandshakeEvicted,
     /// A half-open handshake that was not confirmed in time.
     HandshakeExpired,
@@ -107,7 +107,7 @@ pub enum Discard {
     /// A unit whose deadline passed while it waited for its channel's cap, or for headroom of the
     /// links.
     UnitExpired,
-    /// An unpaced packet displaced by newer ones in a link's queue.
+    /// An unpaced packet displaced from a link's full queue by a newer one.
     UrgentOverflow,
     /// An unpaced packet whose deadline passed in a link's queue.
     UrgentExpired,
@@ -118,19 +118,19 @@ pub enum Discard {
     MediaUnschedulable,
     /// A media packet dropped because its link fell silent or a new session began.
     MediaSilenced,
-    /// A unit refused because no link is up.
+    /// A unit refused because there is no session, or no link that its channel may use.
     SendNoLink,
     /// A unit refused because of its deadline, or because its channel was not opened.
     SendInvalid,
     /// A unit refused because it is larger than the present links allow on its channel.
     SendTooLarge,
-    /// A unit refused because its channel's cap does not allow it before its deadline.
+    /// A unit refused because its channel's cap alone delays it beyond its deadline.
     SendOverCap,
-    /// A unit refused because the queues are full.
+    /// A unit refused because the queues are full, or too long for its deadline.
     SendCongested,
-    /// An event that the application did not fetch in time.
+    /// An event dropped because the application left too many unfetched.
     EventOverflow,
-    /// A clock sample that contradicts all earlier ones: a clock was set.
+    /// A clock sample that contradicts earlier ones or itself: a clock was set.
     ClockStep,
 }
 
@@ -138,7 +138,7 @@ impl Discard {
     /// Every discard, in order.
     pub const ALL: &[Self] = Self::VARIANTS;
 
-    /// Returns its name in snake case, stable for metrics.
+    /// Returns the reason's name in snake case, stable for metrics.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -161,7 +161,7 @@ pub struct Counters {
     pub repairs_asked: u64,
     /// Handshakes completed.
     pub handshakes: u64,
-    /// Links that moved to another address.
+    /// Number of times that a link moved to another address.
     pub routes_moved: u64,
     units: BTreeMap<ChannelNumber, Units>,
     discards: [u64; Discard::ALL.len()],
@@ -193,12 +193,13 @@ impl Counters {
         }
     }
 
-    /// Returns the unit counts of `channel`, without the open ones; see [`crate::Session::units`].
+    /// Returns the unit counts of `channel`, with [`Units::open`] zero; see
+    /// [`crate::Session::units`].
     pub(crate) fn units(&self, channel: ChannelNumber) -> Units {
         self.units.get(&channel).cloned().unwrap_or_default()
     }
 
-    /// Returns every channel with counted units, in order of channel numbers.
+    /// Returns the number of every channel with counted units, ascending.
     pub(crate) fn channels(&self) -> impl Iterator<Item = ChannelNumber> + '_ {
         self.units.keys().copied()
     }
@@ -212,12 +213,13 @@ impl Counters {
         self.discards[what as usize]
     }
 
-    /// Returns every discard by name, including zeros, always in the same order.
+    /// Returns the name and the count of every discard, including zeros, always in the same order.
     pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         Discard::ALL.iter().copied().map(|what| (what.name(), self.discarded(what)))
     }
 
-    /// Returns every counter by name, discards last, always in the same order.
+    /// Returns the name and the value of every counter except those of units, discards last, always
+    /// in the same order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let done = [
             ("datagrams_sent", self.datagrams_sent),

@@ -10,12 +10,12 @@ pub enum Error {
     /// The initiator got no route, or more than sixteen.
     #[error("a session needs 1 to 16 routes, got {found}")]
     Routes {
-        /// Routes given.
+        /// Number of routes given.
         found: usize,
     },
 }
 
-/// A configuration field with an invalid value.
+/// An invalid value of a configuration field.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("transport.{field}: {wrong}")]
 pub struct ConfigError {
@@ -25,45 +25,48 @@ pub struct ConfigError {
     pub wrong: String,
 }
 
-/// A reason why a unit was refused; it has no number and no part of it is sent.
+/// A reason why a unit was refused. A refused unit gets no number, and no part of it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
     /// The handshake is not complete.
     #[error("the session is not established")]
     NotEstablished,
-    /// No link is up: media pauses, and a command cannot be sent.
+    /// For media: no link may carry it at present. On any other channel: no link is up or has ever
+    /// been up in this session.
     #[error("no link is up")]
     NoLink,
     /// The channel was not opened.
     #[error("{channel:?} is not open")]
     NotOpened {
-        /// The channel given.
+        /// Number of the channel.
         channel: crate::ChannelNumber,
     },
     /// The unit is longer than its channel can carry.
     #[error("the unit has {found}, its channel carries at most {most}")]
     TooLarge {
-        /// The unit's length.
+        /// Length of the unit.
         found: ByteCount,
-        /// The longest unit at the present packet size and code rate.
+        /// Length of the longest unit at the present datagram size.
         most: ByteCount,
     },
-    /// The unit takes longer than its deadline at the channel's cap.
+    /// The channel's cap alone, with nothing queued, delays the end of the unit beyond its
+    /// deadline.
     #[error("the unit has {found}, its channel's cap carries at most {most} before the deadline")]
     OverCap {
-        /// The unit's length.
+        /// Length of the unit as the cap counts it.
         found: ByteCount,
-        /// The longest unit that the cap allows before the deadline.
+        /// Length of the longest unit that the cap allows before the deadline.
         most: ByteCount,
     },
-    /// The deadline is zero or beyond the range of the wire format.
+    /// The deadline is not within 1 ms to 30 s, the range of the wire format.
     #[error("the deadline of {found:?} is not within 1 ms to 30 s")]
     Deadline {
-        /// The deadline given.
+        /// Deadline given, as a time from the hand-over.
         found: Duration,
     },
-    /// No link can deliver any of it in time at the granted rates: the queues are full.
+    /// The queues are full, or hold more than the links or the channel's cap can send before the
+    /// unit's deadline.
     #[error("the links' queues hold more than they can send before the deadline")]
     Congested,
 }

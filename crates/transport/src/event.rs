@@ -6,12 +6,13 @@ use crate::channel::{ChannelNumber, Descriptor};
 use crate::life::State;
 use crate::wire::{LinkNumber, VersionMismatch};
 
-/// A unit's number within its channel and session: 0, 1, 2 .. in order of hand-over.
+/// A unit's number within its channel and session: 0, 1, 2 .. in the order in which the sending
+/// application handed the units over.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnitNumber(u64);
 
 impl UnitNumber {
-    /// Creates the number `number`, as a session or a test double does.
+    /// Creates the unit number `number`; an application gets unit numbers from its session.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
@@ -38,25 +39,27 @@ pub enum Event {
     /// The two ends share no version, so no session is possible until one of them is updated. A
     /// present session continues. Reported once, and again if the peer's versions change.
     Refused {
-        /// Versions of both ends, and which end to update.
+        /// Versions that the two ends support, and which end to update.
         mismatch: VersionMismatch,
     },
     /// The peer announced one of its channels. Reported once per session.
     Announced {
-        /// The channel.
+        /// Number of the announced channel.
         channel: ChannelNumber,
-        /// Its descriptor.
+        /// Descriptor of the announced channel.
         descriptor: Descriptor,
     },
     /// A unit arrived in time.
     Unit {
-        /// Its channel.
+        /// Channel of the unit.
         channel: ChannelNumber,
-        /// Its number. A channel that keeps every unit may deliver them out of order.
+        /// Number of the unit. A channel that keeps every unit may deliver them out of order.
         number: UnitNumber,
-        /// Its content.
+        /// Content of the unit.
         bytes: Vec<u8>,
-        /// Hand-over time at the peer, on our clock; `None` before the clocks are compared.
+        /// Time at which the peer's application handed the unit over, on our clock. `None` before
+        /// the clocks are compared, and if that time lies ahead of now by more than the clock
+        /// error.
         sent_at: Option<Instant>,
         /// True if repair packets replaced missing source packets.
         repaired: bool,
@@ -67,47 +70,49 @@ pub enum Event {
     /// exception is a peer that skips more numbers than the receiver tracks. On a newest-wins
     /// channel, a unit overtaken by a newer one is only counted.
     UnitLost {
-        /// Its channel.
+        /// Channel of the unit.
         channel: ChannelNumber,
-        /// Its number.
+        /// Number of the unit.
         number: UnitNumber,
-        /// The reason.
+        /// Reason why the unit is lost.
         reason: LossReason,
     },
     /// The media budget changed.
     Budget {
-        /// Source bits per second of all media units together; zero asks for a pause.
+        /// Rate of all media units together, without repair packets and headers, that the links can
+        /// deliver in time; zero asks for a pause.
         media: Bitrate,
-        /// Lower bound of the links' capacity as measured by probes, bit/s; zero before the first
-        /// result. At the start of a session `media` is a guess, and this is the measured value.
+        /// Lower bound of the capacity of the links that may carry media together, as measured by
+        /// probes; zero before the first result. At the start of a session `media` is a guess, and
+        /// `shown` is measured.
         shown: Bitrate,
     },
     /// A link changed its state.
     Link {
-        /// The link.
+        /// Number of the link.
         link: LinkNumber,
-        /// Its new state.
+        /// New state of the link.
         state: State,
     },
 }
 
-/// A reason why a unit was lost.
+/// A reason why a unit of the peer was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LossReason {
-    /// No packet of it arrived before the deadline.
+    /// No packet of the unit arrived before the deadline.
     Missing,
-    /// Too few packets arrived before the deadline.
+    /// Too few packets of the unit arrived before the deadline.
     Incomplete,
-    /// Its first packet arrived after the deadline.
+    /// The first packet of the unit arrived after the deadline.
     Late,
     /// The receiver's memory was needed for newer units, or a new session began.
     Evicted,
-    /// Its packets contradict each other or its block cannot be parsed.
+    /// The content of the unit cannot be recovered or parsed from its packets.
     Malformed,
 }
 
-/// A reason for the next timeout.
+/// The purpose of the next timeout of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
     /// A handshake message is due again.

@@ -1,10 +1,11 @@
 /// The liveness state of a link ([UGV]: no video over a path that does not answer).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// No pong has arrived yet: pings only.
+    /// No pong has arrived yet: the link carries pings and pongs only.
     Validating,
-    /// Pongs arrive.
+    /// Pongs arrive: the link may carry everything.
     Up,
-    /// Pongs have stopped: pings and, if no link is up, commands.
+    /// Pongs have stopped for the link timeout: the link carries pings and, if no link is up,
+    /// commands.
     Silent,
 }

@@ -101,21 +101,22 @@ pub(crate) struct Link {
     next_number: u64,
     media: Media,
     replay: Window,
-    /// Record of the datagrams received on the link.
+    /// Datagrams received on the link, from which the reports to the peer are made.
     arrivals: Arrivals,
     /// Discovery of the largest datagram that passes.
     mtu: Mtu,
     dispersion: Dispersion,
     stream: Stream,
     reduced_reporting: ReducedReporting,
-    /// Next re-check of whether the link is suspect, while nothing arrives over any link.
+    /// Earliest time of the next check whether the link is suspect or silent. It is later than the
+    /// ordinary one only while nothing arrives over any link.
     judged_from: Instant,
-    /// Report interval announced by the peer, if longer than usual, and the time of the
-    /// announcement.
+    /// Report interval that the peer announced, and the time of the announcement; `None` if it
+    /// reports at the configured interval.
     cadence: Option<(Duration, Instant)>,
 }
 
-/// Changes caused by one call that other parts depend on.
+/// Changes that one call has caused to a link, which the session must act on.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Change {
     /// True if the application's budget may have changed.
@@ -124,7 +125,7 @@ pub(crate) struct Change {
     pub(crate) state: Option<State>,
 }
 
-/// Cause of a missed packet.
+/// Cause why a media packet did not arrive in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missed {
     /// Lost or overtaken on its own, or with a few others.
@@ -180,22 +181,23 @@ impl Link {
         self.routing.route()
     }
 
-    /// Returns whether pongs arrive.
+    /// Returns whether the link is up: a pong has arrived, and the link is not silent since.
     pub(crate) fn is_up(&self) -> bool {
         self.liveness.is_up()
     }
 
-    /// Returns whether the link is up and its pongs and reports arrive on time.
+    /// Returns whether the link is up and neither its pongs nor its reports are overdue.
     pub(crate) fn is_trusted(&self) -> bool {
         self.liveness.is_trusted()
     }
 
-    /// Returns whether the link is trusted and several pongs have arrived since it was last silent.
+    /// Returns whether the link is trusted and, if it has ever been silent, eight pongs have
+    /// arrived since.
     pub(crate) fn is_settled(&self) -> bool {
         self.liveness.is_settled()
     }
 
-    /// Returns when the link last stopped being trusted, or its creation time.
+    /// Returns when the link last ceased to be trusted; its creation time if it never has.
     pub(crate) fn doubted_at(&self) -> Instant {
         self.liveness.doubted_at()
     }
@@ -205,7 +207,8 @@ impl Link {
         self.rtt.rtt_min().is_some()
     }
 
-    /// Returns whether rate control is probing, which padding must fill.
+    /// Returns whether rate control tries a higher rate at present; padding then fills what media
+    /// does not use.
     pub(crate) fn is_rate_probing(&self) -> bool {
         self.grant.probing
     }
@@ -215,12 +218,12 @@ impl Link {
         self.dispersion.shown()
     }
 
-    /// Returns the largest datagram that we may send.
+    /// Returns the length of the largest datagram that we may send, in bytes of UDP payload.
     pub(crate) fn datagram_bytes_max(&self) -> usize {
         self.mtu.size()
     }
 
-    /// Sets the largest datagram to use and to probe for.
+    /// Sets the length of the largest datagram to use and to probe for, in bytes of UDP payload.
     pub(crate) fn set_datagram_bytes_max(&mut self, most: usize, now: Instant) {
         self.mtu.set_most(most, now);
     }
@@ -248,7 +251,7 @@ impl Link {
         }
     }
 
-    /// Records datagram `number`, which is authentic.
+    /// Records the received datagram `number` of `bytes` bytes, which is authentic and new.
     pub(crate) fn on_datagram(
         &mut self,
         number: u64,
@@ -272,12 +275,13 @@ impl Link {
         }
     }
 
-    /// Records that a datagram carried media.
+    /// Records that a received datagram carried media: reports are then due at the full rate.
     pub(crate) fn on_media(&mut self, config: &Config, now: Instant) {
         self.arrivals.on_media(self.report_interval(config), now);
     }
 
-    /// Handles a ping received by `route` and queues a pong for that route.
+    /// Handles a ping received by `route` and queues a pong for that route. If [`PONGS_MAX`] pongs
+    /// wait already, the oldest is dropped.
     pub(crate) fn on_ping(
         &mut self,
         route: Route,
@@ -302,7 +306,7 @@ impl Link {
     }
 
     /// Handles a pong: updates the clock estimate, the route, the datagram size, the delays and the
-    /// liveness.
+    /// liveness. An unknown or impossible pong is only counted.
     pub(crate) fn on_pong(
         &mut self,
         pong: &Pong,
@@ -449,12 +453,14 @@ impl Link {
         Ok(true)
     }
 
-    /// Counts all media packets that a report settles, before each is handled.
+    /// Counts the media packets that one report settles, by fate. Call it before
+    /// [`Link::on_settled`] for each of them.
     pub(crate) fn count_fates(&mut self, settled: &[Settled]) {
         self.fates.count(settled);
     }
 
-    /// Learns from the outcome of a media packet. Returns the cause if it was missed.
+    /// Updates the link's statistics with the outcome of a media packet. Returns the cause if the
+    /// packet did not arrive in time.
     pub(crate) fn on_settled(&mut self, packet: &Settled, now: Instant) -> Option<Missed> {
         self.media.settle(packet.fate);
         let missed = packet.fate != Fate::InTime;
@@ -472,19 +478,20 @@ impl Link {
 
 /// Media: prospects of new packets, and packets queued or in flight.
 impl Link {
-    /// Returns the class of the link's present condition, for a packet that would arrive `headroom`
-    /// before its deadline.
+    /// Returns the index of the on-time statistics for a packet queued now that would arrive
+    /// `headroom` before its deadline; see `link/on_time.rs`.
     pub(crate) fn standing(&self, headroom: Duration, config: &Config, now: Instant) -> u8 {
         let unheard_for = self.unheard_for(config, now);
         self.on_time.standing(&Outlook { unheard_for, headroom }, now)
     }
 
-    /// Returns the probability that a packet queued now arrives in time.
+    /// Returns the probability that a packet queued now arrives in time, by its headroom before the
+    /// deadline.
     pub(crate) fn on_time(&self, config: &Config, now: Instant) -> OnTimeCurve {
         self.on_time.curve(self.unheard_for(config, now), now)
     }
 
-    /// Returns for how long a report has been overdue.
+    /// Returns for how long a report on media in flight has been overdue; zero if none is.
     fn unheard_for(&self, config: &Config, now: Instant) -> Duration {
         self.news_due_at(config).map_or(Duration::ZERO, |at| now.since(at))
     }
@@ -519,15 +526,15 @@ impl Link {
         Probability::new(missing.min(1.0)).unwrap_or(Probability::ONE)
     }
 
-    /// Returns the expected one-way delay of a packet. Before it is known: half the RTT, or a
-    /// mobile link's usual delay.
+    /// Returns the expected one-way delay of a packet sent now. Before it is known: half the
+    /// smoothed RTT; before the first pong, [`OWD_GUESS`].
     pub(crate) fn owd_out_or_guess(&self, clock: Option<ClockEstimate>, now: Instant) -> Duration {
         let half = self.rtt.rtt_smoothed().map(|rtt| rtt / 2);
         self.owd_out(clock, now).or(half).unwrap_or(OWD_GUESS)
     }
 
-    /// Returns the one-way delay of a packet sent now: the recent delay, minus queueing that has
-    /// drained since.
+    /// Returns the expected one-way delay of a packet sent now: the smoothed delay, or less if the
+    /// link's own queue has drained since. `None` before the first pong.
     fn owd_out(&self, clock: Option<ClockEstimate>, now: Instant) -> Option<Duration> {
         let (smoothed, clock) = (self.rtt.owd_out(clock)?, clock?);
         let ahead = self.queue.transit_ahead(self.in_flight.bytes(), now).map(|transit| {
@@ -537,7 +544,8 @@ impl Link {
         Some(ahead.map_or(smoothed, |ahead| smoothed.min(ahead)))
     }
 
-    /// Returns the smallest possible one-way delay, with the clock estimate's error subtracted.
+    /// Returns the smallest possible one-way delay: the expected one minus the clock estimate's
+    /// error; zero while the delay is unknown.
     pub(crate) fn owd_out_least(&self, clock: Option<ClockEstimate>, now: Instant) -> Duration {
         match (clock, self.owd_out(clock, now)) {
             (Some(clock), Some(owd)) => owd.saturating_sub(clock.error()),
@@ -554,32 +562,34 @@ impl Link {
         self.pacer.rate()
     }
 
-    /// Returns when everything queued will have been sent.
+    /// Returns when all queued media will have been sent at the pacing rate.
     pub(crate) fn free_at(&self, now: Instant) -> Instant {
         self.pacer.free_at(now)
     }
 
-    /// Returns when everything queued with a deadline up to `deadline` will have been sent.
+    /// Returns when the queued media with a deadline up to `deadline` will have been sent.
     pub(crate) fn free_before(&self, deadline: Instant, now: Instant) -> Instant {
         self.pacer.free_before(deadline, now)
     }
 
-    /// Returns the queued media bytes.
+    /// Returns the total length of the queued media packets' datagrams.
     pub(crate) fn queued(&self) -> ByteCount {
         self.pacer.queued()
     }
 
-    /// Returns the bytes that were sent and not settled by a report, without data.
+    /// Returns the bytes that were sent and that no report shows as arrived or lost yet, without
+    /// those of data packets.
     pub(crate) fn bytes_in_flight(&self) -> ByteCount {
         self.in_flight.bytes() - self.headroom.in_flight()
     }
 
-    /// Returns whether `bytes` more of data may be in flight in addition to everything else.
+    /// Returns whether the window has room for a data datagram of `bytes` bytes in addition to
+    /// everything in flight, including media and data.
     pub(crate) fn has_room_for_data(&self, bytes: ByteCount) -> bool {
         self.grant.window.is_none_or(|most| self.in_flight.bytes() + bytes < most)
     }
 
-    /// Returns when the link's headroom allows the next data datagram.
+    /// Returns the earliest send time of the next data datagram at the data rate.
     pub(crate) fn data_free_at(&self) -> Instant {
         self.headroom.free_at()
     }
@@ -589,7 +599,7 @@ impl Link {
         self.headroom.rate(self.grant.rate)
     }
 
-    /// Returns the largest data datagram that the link should carry.
+    /// Returns the maximum length of a data datagram on the link.
     pub(crate) fn data_bytes_max(&self) -> ByteCount {
         self.headroom.datagram_bytes_max()
     }
@@ -609,35 +619,38 @@ impl Link {
         self.media_at
     }
 
-    /// Returns the bytes that may be in flight beyond the window.
+    /// Returns the bytes by which media in flight may exceed the window.
     pub(crate) fn reserve(&self) -> ByteCount {
         self.reserve
     }
 
-    /// Sets the bytes that may be in flight beyond the window.
+    /// Sets the bytes by which media in flight may exceed the window.
     pub(crate) fn set_reserve(&mut self, bytes: ByteCount) {
         self.reserve = bytes;
     }
 
-    /// Returns whether `bytes` more may be in flight unreported.
+    /// Returns whether the window, enlarged by the reserve, has room for a datagram of `bytes`
+    /// bytes that is not data.
     pub(crate) fn has_room(&self, bytes: ByteCount) -> bool {
         let most = self.grant.window.map(|window| window + self.reserve);
         most.is_none_or(|most| self.bytes_in_flight() + bytes < most)
     }
 
-    /// Returns whether the window allows the next queued packet to be sent.
+    /// Returns whether a media packet is queued and the window has room for it.
     pub(crate) fn may_send_next(&self) -> bool {
         self.pacer.next_bytes().is_some_and(|bytes| self.has_room(bytes))
     }
 
-    /// Returns whether pacing allows media now and some is queued, or padding in its place.
+    /// Returns whether pacing allows a datagram now, the socket is not blocked, and there is media
+    /// or padding to send: media is queued, or rate control is probing.
     pub(crate) fn has_media(&self, now: Instant) -> bool {
         let waits = self.grant.probing || self.pacer.next_bytes().is_some();
         waits && !self.is_blocked() && self.pacer.is_ready(now)
     }
 
-    /// Returns the rate that the budget may count on. A queue longer than a quarter of `span`
-    /// reduces it so that the excess drains within [`BACKLOG_TIME`].
+    /// Returns the media rate that the budget may count on here; `span` is the lifetime of a media
+    /// unit. Queued media that takes longer than a quarter of `span` reduces the rate so that the
+    /// excess drains within [`BACKLOG_TIME`].
     pub(crate) fn budget(&self, span: Duration) -> Bitrate {
         let sustained = self.grant.sustained.scale(self.queue_factor());
         let backlog = self.pacer.queued() - sustained * (span / 4);
@@ -649,7 +662,8 @@ impl Link {
         self.pacer.push(entry)
     }
 
-    /// Queues a retransmitted media packet, or returns it if the queue is full.
+    /// Queues a media packet that another link was to deliver, and counts it as [`Media::again`];
+    /// returns it if the queue is full.
     pub(crate) fn push_again(&mut self, entry: Entry) -> Result<(), Entry> {
         self.pacer.push(entry)?;
         self.media.again += 1;
@@ -668,7 +682,8 @@ impl Link {
         Some(entry)
     }
 
-    /// Returns the media packets that may still be in flight and were not resent, oldest first.
+    /// Returns the sent media packets whose outcome is unknown and that were not resent over
+    /// another link, oldest first.
     pub(crate) fn doubtful(&mut self) -> impl Iterator<Item = &mut Entry> {
         self.in_flight.doubtful()
     }
@@ -678,13 +693,15 @@ impl Link {
         self.in_flight.carried(unit) + self.pacer.holds(unit)
     }
 
-    /// Paces at the granted rate, or below it while a standing queue exists. The controller judges
-    /// by samples of 400 ms, and within that time a queue can grow beyond the deadline.
+    /// Sets the pacing rate to the granted rate, or less while the last ping met a queue. The
+    /// controller judges by samples of 400 ms, and within that time a queue can grow beyond the
+    /// deadline.
     fn pace(&mut self, now: Instant) {
         self.pacer.set_rate(self.grant.rate.scale(self.queue_factor()), now);
     }
 
-    /// Returns the share of the granted rate that remains with a standing queue.
+    /// Returns the share of the granted rate that remains with the queue that the last ping met,
+    /// from [`QUEUE_FACTOR_LEAST`] to 1.
     fn queue_factor(&self) -> f64 {
         if !self.controller.avoids_queues() {
             return 1.0;
@@ -695,28 +712,30 @@ impl Link {
     }
 }
 
-/// Validity of the peer's announced report interval.
+/// Time for which an announcement of the peer's report interval holds.
 const CADENCE_LIFE: Duration = Duration::from_secs(1);
 /// Maximum number of retransmission rounds to count on.
 const ROUNDS_MOST: u64 = 2;
 /// Additional loss probability of a retransmission: the report may be lost as well.
 const LOST_AGAIN: f64 = 0.02;
-/// Two clocks that drift apart by 200 ppm each: the peer may have measured a little more time.
+/// Divisor of a time that the peer measured, for the excess to tolerate: 400 ppm, as both clocks
+/// may be wrong by 200 ppm.
 const DRIFT_DIVISOR: u32 = 2_500;
 /// Maximum number of queued pongs.
 const PONGS_MAX: usize = 8;
-/// Loss ratio that may mean that all large datagrams are lost.
+/// Loss ratio above which the size of datagrams is probed again: all large ones may be lost.
 const LOSS_DOUBTED: f64 = 0.05;
 /// Delay of a report beyond its due time that needs no jitter to explain.
 const NEWS_PAUSE: Duration = Duration::from_millis(10);
-/// Lifetime of a unit: a backlog drains before the next units are late.
+/// Time in which a backlog is to drain: the default lifetime of a unit, so that the next units are
+/// not late.
 const BACKLOG_TIME: Duration = Duration::from_millis(200);
 /// Queueing delay that is ignored: it comes from radio retransmissions, or drains soon.
 const QUEUE_FREE: Duration = Duration::from_millis(40);
 /// Additional queueing delay that would reduce the rate to zero without the minimum factor.
 const QUEUE_SPAN: Duration = Duration::from_millis(120);
 const QUEUE_FACTOR_LEAST: f64 = 0.25;
-/// Divisor of the report interval for reports of missing datagrams.
+/// Divisor of the report interval for a report of newly missing datagrams, which is due sooner.
 const GAP_INTERVALS: u32 = 4;
-/// A mobile link's usual one-way delay.
+/// Assumed one-way delay before the first pong: a mobile link's usual one.
 const OWD_GUESS: Duration = Duration::from_millis(40);

@@ -18,32 +18,34 @@ pub(crate) struct Links {
     links: Vec<Link>,
     clock: Estimator,
     round_trips: RoundTrips,
-    /// Bit mask by index: links whose timeouts may have changed.
+    /// Links whose timeouts may have changed: bit i stands for the link at index i.
     touched: u16,
     receive_gap: ReceiveGap,
-    /// Rule that was in force when their timeouts were computed.
+    /// Rule that was in force when the timeouts of the links were last taken.
     carrying: Carrying,
 }
 
-/// The rule for which links may carry media: trusted links that are not on standby for their group.
-/// If there is none, all trusted links; if there is none either, all links that are up. Streams
-/// carry media only while no other link is alive.
+/// The rule for which links may carry media. These are the trusted datagram links that are not on
+/// standby in their group; if there is none, all trusted datagram links; if there is none either,
+/// all datagram links that are up. Streams carry media while no datagram link is up, and in the
+/// case that follows.
 ///
-/// A suspect link's media moves to better links. If there is none, media waits for the end of a
+/// A suspect link's media moves to trusted links. If there is none, media waits for the end of a
 /// short stall. The wait ends when the link is silent, or when a stream answers a ping sent since
-/// the stall began. That stream works while the link does not, and carries media until the link has
-/// settled.
+/// the stall began. That stream works while the link does not, and carries media until a datagram
+/// link has settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Carrying {
-    /// Trusted links without streams; if one is not on standby, only such links.
+    /// Trusted datagram links. `any_chosen` is true if one of them is not on standby; then only
+    /// those that are not.
     Trusted { any_chosen: bool },
-    /// Links that are up, without streams.
+    /// Datagram links that are up.
     Up,
-    /// Streams: the trusted ones or, if there is none, those that are up.
+    /// Streams: the trusted ones if `any_trusted`, otherwise all that are up.
     Streams { any_trusted: bool },
 }
 
-/// Indices of some links.
+/// Indices in [`Links`] of up to sixteen links.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Places {
     places: [usize; LinkNumber::COUNT],
@@ -99,7 +101,7 @@ impl Links {
         self.clock(now).map(|clock| clock.for_sending(config.media_deadline))
     }
 
-    /// Handles a pong received on the link at index `place`.
+    /// Handles a pong received on the link at index `place`; see [`Link::on_pong`].
     pub(crate) fn on_pong(
         &mut self,
         place: usize,
@@ -111,12 +113,12 @@ impl Links {
         self.links[place].on_pong(pong, (&mut self.clock, &mut self.round_trips), counters, now)
     }
 
-    /// Returns the newest round trips of all links, oldest first.
+    /// Returns the kept round trips of all links, oldest first.
     pub(crate) fn round_trips(&self) -> impl Iterator<Item = &RoundTrip> {
         self.round_trips.iter()
     }
 
-    /// Records that a datagram was received.
+    /// Records that a datagram was received over some link.
     pub(crate) fn hear(&mut self, now: Instant) {
         self.receive_gap.hear(now);
     }
@@ -146,7 +148,8 @@ impl Links {
         Carrying::Up
     }
 
-    /// Puts streams on standby while another link is alive, and activates them otherwise.
+    /// Puts streams on standby if trusted datagram links carry the media, and ends their standby
+    /// otherwise.
     // protocol 9
     pub(crate) fn call_streams(&mut self, config: &Config, now: Instant) {
         if !self.links.iter().any(Link::is_stream) {
@@ -165,9 +168,10 @@ impl Links {
         }
     }
 
-    /// Returns the links that carry commands and other copies, one bit per link number. These are
-    /// all live links, except those whose low-rate uplink is overloaded by that traffic alone while
-    /// two others are better. If no link is live, all links that were ever up.
+    /// Returns the links that carry a copy of each command and each other copied packet, one bit
+    /// per link number. These are all live links, except those whose low-rate uplink is overloaded
+    /// by that traffic alone while two others are better. If no link is live, these are all links
+    /// that were ever up.
     // protocol 3, life of a link
     pub(crate) fn copied_to(&self) -> u16 {
         let live = || self.links.iter().filter(|link| link.is_live());
@@ -182,20 +186,20 @@ impl Links {
         }
     }
 
-    /// Sets whether the stream of `route` is blocked.
+    /// Sets whether the socket of the stream `route` accepts no data.
     pub(crate) fn set_blocked(&mut self, route: link::Route, is_blocked: bool) {
         for link in self.iter_mut().filter(|link| link.route() == route) {
             link.set_blocked(is_blocked);
         }
     }
 
-    /// Returns the links that may carry media.
+    /// Returns the links that may carry media, in order of link numbers; see [`Carrying`].
     pub(crate) fn carriers(&self) -> impl Iterator<Item = &Link> {
         let carrying = self.carrying();
         self.links.iter().filter(move |link| carrying.allows(link))
     }
 
-    /// Returns the indices of the links that may carry media.
+    /// Returns the indices of the links that may carry media, ascending; see [`Carrying`].
     pub(crate) fn carrier_places(&self) -> Places {
         let carrying = self.carrying();
         let mut found = Places { places: [0; LinkNumber::COUNT], count: 0 };
@@ -207,11 +211,11 @@ impl Links {
         found
     }
 
-    /// Selects the link of each group that carries media and puts the others on standby. Returns
-    /// true if anything changed.
+    /// Selects in each group the link that is not on standby, and puts its others on standby.
+    /// Returns true if the standby of any link changed.
     ///
-    /// It selects the best trusted link. From a trusted link it switches only to one that has been
-    /// trusted for a while.
+    /// It selects the best trusted link, and changes nothing in a group that has none. From a
+    /// trusted link it switches only to a better one that has been trusted for 300 ms.
     // protocol 10
     pub(crate) fn elect(&mut self, now: Instant) -> bool {
         let mut changed = false;
@@ -253,9 +257,10 @@ impl Links {
         changed
     }
 
-    /// Marks the media link of a group suspect if it receives nothing while the standby link at
-    /// index `place` does. The two share both sockets, so the fault lies in the path. Returns true
-    /// if the link became suspect.
+    /// Doubts the media link of a group when a datagram has arrived over the standby link at index
+    /// `place`: marks the media link suspect if it has received nothing for 40 ms. The two share
+    /// both sockets, so the fault lies in the path. Returns true if the media link has just become
+    /// suspect; false if the link at `place` is not on standby in a group.
     // protocol 10
     pub(crate) fn doubt_beside(&mut self, place: usize, now: Instant) -> bool {
         let link = &self.links[place];
@@ -268,8 +273,8 @@ impl Links {
         carrier.is_some_and(|carrier| self[carrier].doubt(now))
     }
 
-    /// Marks each link that is `lost` suspect if it receives nothing. Returns true if any became
-    /// suspect.
+    /// Marks each trusted link for which `lost` is true suspect, if it has received nothing for 40
+    /// ms. Returns true if any has just become suspect.
     pub(crate) fn doubt(&mut self, lost: impl Fn(&Link) -> bool, now: Instant) -> bool {
         let mut any = false;
         for link in self.iter_mut().filter(|link| lost(link)) {
@@ -284,15 +289,16 @@ impl Links {
         standing.fold(0, |bits, link| bits | link.bit())
     }
 
-    /// Returns the largest datagram that fits every link that is up; `configured` if none is.
+    /// Returns the length of the largest datagram that fits every live link; `configured` if no
+    /// link is live.
     // protocol 3, size of datagrams
     pub(crate) fn datagram_bytes_max(&self, configured: usize) -> usize {
         let live = self.links.iter().filter(|link| link.is_live());
         live.map(Link::datagram_bytes_max).min().unwrap_or(configured)
     }
 
-    /// Queues a media packet on the link that delivers it first, or returns it if none does in
-    /// time.
+    /// Queues a media packet on the link that delivers it first, one without overdue reports if
+    /// possible. Returns the packet if no link has room and can deliver it in time.
     pub(crate) fn send_again(
         &mut self,
         mut entry: Entry,
@@ -318,7 +324,7 @@ impl Links {
         link.push_again(entry)
     }
 
-    /// Drops every queued media packet because a new session replaces this one.
+    /// Drops and counts every queued media packet because a new session replaces this one.
     pub(crate) fn abandon(&mut self, counters: &mut Counters) {
         for link in self.iter_mut() {
             while link.pop().is_some() {
@@ -327,7 +333,8 @@ impl Links {
         }
     }
 
-    /// Returns the indices and timeouts of the links whose timeout may have changed.
+    /// Returns the indices and next timeouts of the links whose timeout may have changed since the
+    /// last call.
     pub(crate) fn take_timeouts(
         &mut self,
         config: &Config,
@@ -390,13 +397,14 @@ impl Places {
     }
 }
 
-/// Minimum number of links that carry copies of commands, even over low-rate uplinks.
+/// Number of live links that carry copies of commands even if their low-rate uplinks are
+/// overloaded.
 const COPIES_LEAST: usize = 2;
 /// RTT excess over the fastest link at which a better-ranked link is still preferred.
 const SLOWER_MOST: Duration = Duration::from_millis(30);
 /// Rank penalty of a slow link: behind every link that is not slow.
 const RANK_SLOW: u8 = 16;
-/// All indices.
+/// Mask of all indices.
 const ALL: u16 = u16::MAX;
 
 const _: () = assert!(LinkNumber::COUNT == 16, "a bit for each place");

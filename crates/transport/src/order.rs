@@ -11,14 +11,14 @@ pub mod answer;
 /// A supervisor's order to a vehicle: to end the current drive with the guard's manoeuvre.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Order {
-    /// Key of the supervisor.
+    /// Key of the supervisor who gives the order.
     pub supervisor: PublicKey,
-    /// Key of the vehicle.
+    /// Key of the vehicle that must obey.
     pub vehicle: PublicKey,
     /// Creation time since the Unix epoch in whole milliseconds. It is also the order's number,
     /// which increases with each order of a supervisor.
     pub made_at: Duration,
-    /// End of validity, in the same unit.
+    /// End of validity, as a time since the Unix epoch in whole milliseconds.
     pub until: Duration,
 }
 
@@ -53,19 +53,20 @@ pub enum OrderError {
     /// The order is for another vehicle.
     #[error("the order is for another vehicle")]
     Foreign,
-    /// Its creation time is in the future.
+    /// The creation time lies more than ten seconds in the future.
     #[error("the order is not yet in force, or the clocks differ")]
     Early,
-    /// It has expired.
+    /// The end of validity has passed.
     #[error("the order has expired, or the clocks differ")]
     Expired,
 }
 
 impl Order {
-    /// Maximum validity of an order: its carrier decides when it arrives.
+    /// Maximum time from an order's creation to its end of validity. It bounds how long the carrier
+    /// of the order can hold it back.
     pub const LIFE_MAX: Duration = Duration::from_secs(600);
 
-    /// Signs the order.
+    /// Signs the order and returns its bytes.
     ///
     /// # Panics
     /// If `supervisor` is not the one named in the order.
@@ -82,7 +83,8 @@ impl Order {
         SignedOrder(bytes.try_into().expect("the parts have this length"))
     }
 
-    /// Returns the number of the order, unique per supervisor.
+    /// Returns the number of the order, unique among those of its supervisor: the creation time in
+    /// milliseconds since the Unix epoch.
     pub fn number(&self) -> u64 {
         millis(self.made_at)
     }
@@ -156,10 +158,11 @@ fn millis(time: Duration) -> u64 {
 /// Domain separation: no other signature of a key begins with these words.
 const WORDS: &[u8] = b"tautline order";
 const VERSION: u8 = 1;
-/// The only action defined.
+/// Code of the only action that an order can demand: to end the drive.
 const END: u8 = 1;
 const SIGNED_BYTES: usize = 2 + 2 * 32 + 2 * 8;
-/// Maximum clock difference: clocks synchronized by NTP agree better.
+/// Maximum time by which an order may be dated ahead of the vehicle's clock: clocks synchronized by
+/// NTP agree better.
 const SKEW_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

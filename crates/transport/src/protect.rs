@@ -11,21 +11,21 @@ use crate::wire::Prefix;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Code; default block.
+    /// Code by which repair packets are made; default block.
     pub code: Code,
     /// Target share of units that may miss their deadline; 0.0001 to 0.2, default 0.005.
     pub miss_target: f64,
-    /// Minimum budget while a link is up, however unreliable, so that a bad minute
-    /// still yields a picture; default 400 kbit/s.
+    /// Minimum media budget while links may carry media, however unreliable, as far as their rates
+    /// allow it: a bad minute still yields a picture. Default 400 kbit/s.
     #[serde(rename = "floor_kbps", deserialize_with = "crate::setting::kbps")]
     pub floor: Bitrate,
 }
 
-/// Name of a code.
+/// Code by which repair packets of media units are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
-    /// A separate block for each unit.
+    /// The block code: each unit is a block of its own.
     Block,
     /// The streaming code: each repair packet protects all source packets that may be missing.
     /// Units are cut into the minimum number of source packets. Beyond the code rate, repair
@@ -55,18 +55,18 @@ impl Config {
 /// The packets of a unit: k source packets of equal length, n packets in total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// k.
+    /// Number of source packets (k).
     pub source_count: usize,
-    /// n.
+    /// Number of source and repair packets together (n).
     pub packet_count: usize,
-    /// Bytes of each packet's symbol.
+    /// Length of each packet's symbol, in bytes.
     pub symbol_bytes: usize,
 }
 
 /// Plans a unit of a capped channel: the minimum number of packets, no repair.
 ///
 /// # Errors
-/// The largest unit that can be planned, if this one is larger.
+/// The length of the largest unit that can be planned, if this one is larger.
 pub fn plan_parts(unit_bytes: usize, symbol_bytes_max: usize) -> Result<Plan, ByteCount> {
     plan(unit_bytes, symbol_bytes_max, PARTS_MAX)
 }
@@ -74,7 +74,7 @@ pub fn plan_parts(unit_bytes: usize, symbol_bytes_max: usize) -> Result<Plan, By
 /// Plans a command: the minimum number of packets, no repair; the links are its redundancy.
 ///
 /// # Errors
-/// The largest unit that can be planned, if this one is larger.
+/// The length of the largest command that can be planned, if this one is larger.
 pub fn plan_copies(unit_bytes: usize, symbol_bytes_max: usize) -> Result<Plan, ByteCount> {
     plan(unit_bytes, symbol_bytes_max, COMMAND_SOURCE_MAX)
 }
@@ -89,9 +89,10 @@ fn plan(unit_bytes: usize, symbol_bytes_max: usize, most: usize) -> Result<Plan,
     Ok(Plan { source_count, packet_count: source_count, symbol_bytes })
 }
 
-/// A copy goes over every link: large units belong on the media channel.
+/// Maximum number of packets of a command. A copy goes over every link, so large units belong on
+/// the media channel.
 const COMMAND_SOURCE_MAX: usize = 16;
-/// Maximum packets of a unit with a cap: 46 kB of telemetry in small packets.
+/// Maximum number of packets of a unit of a capped channel: 46 kB of telemetry in small packets.
 const PARTS_MAX: usize = 128;
 
 #[cfg(test)]

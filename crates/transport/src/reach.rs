@@ -1,8 +1,8 @@
 //! Connectivity between two ends: the addresses of each, and the candidate pairs that they form.
 //!
 //! Each end finds its own addresses ([`Gatherer`]), and the lease brings it those of the other. The
-//! initiator tries the candidate pairs that [`ways`] forms of both. The responder punches holes, so
-//! that its own NAT admits the initiator. docs/protocol.md, section 10.
+//! initiator tries the candidate pairs that [`candidate_pairs()`] forms of both. The responder
+//! punches holes, so that its own NAT admits the initiator. docs/protocol.md, section 10.
 
 mod address;
 mod behaviour;
@@ -24,9 +24,9 @@ use candidate::RANK_RELAYED;
 pub struct CandidatePair {
     /// Local socket and remote address.
     pub route: Route,
-    /// Group of alternatives, of which one carries media.
+    /// Group of the pairs between the same two sockets; all but one of a group are on standby.
     pub group: u16,
-    /// Rank; lower is better.
+    /// Preference within the group; lower is better.
     pub rank: u8,
 }
 
@@ -43,8 +43,9 @@ impl CandidatePair {
     }
 }
 
-/// Returns the candidate pairs of our sockets and the peer's candidates, at most `most`. The best
-/// pair of each two sockets comes first, then the second best of each.
+/// Returns the candidate pairs of our sockets, bound to `locals`, and the peer's candidates: the
+/// best pair of each group, then the second best of each, and so on, at most `most` pairs in all.
+/// Pairs that cannot reach the peer are left out.
 pub fn candidate_pairs(
     locals: &[SocketAddr],
     candidates: &[Candidate],
@@ -76,7 +77,8 @@ fn group(socket: u8, end: u8) -> u16 {
     u16::from_be_bytes([socket, end])
 }
 
-/// Maximum number of candidate pairs from the lease; the other links are for learned ones.
+/// Maximum number of candidate pairs from the lease; the rest of the sixteen links is for learned
+/// ones.
 pub const CANDIDATE_PAIRS_MAX: usize = 12;
 /// Rank behind every direct candidate pair from the lease, and before every relayed one.
 const RANK_LEARNED: u8 = 4;

@@ -92,7 +92,7 @@ impl Receiver {
         self.announced.owes()
     }
 
-    /// Returns the next acknowledgement that is due.
+    /// Returns the next acknowledgement that is due, which is then no longer due.
     pub(crate) fn acknowledge(&mut self) -> Option<Acknowledgement> {
         self.announced.acknowledge()
     }
@@ -128,7 +128,8 @@ impl Receiver {
         self.recover(None, clock, shared, now);
     }
 
-    /// Handles the recovered packets of the stream, except `arrived` itself.
+    /// Handles the source packets of the stream that have become known, except `arrived`, which is
+    /// handled already.
     fn recover(
         &mut self,
         arrived: Option<u64>,
@@ -170,7 +171,7 @@ impl Receiver {
         }
     }
 
-    /// Returns when the next unit is lost unless it is completed.
+    /// Returns when the next unit is lost unless it is complete by then; `None` without open units.
     pub(crate) fn next_timeout(&self) -> Option<(Instant, Timer)> {
         let due_at = self.inboxes.due_at()?;
         // A unit is in time up to its deadline and lost a nanosecond later.
@@ -183,7 +184,8 @@ impl Receiver {
         self.inboxes.get(channel).map_or(0, Inbox::open_count)
     }
 
-    /// Returns the outcome of the media units that the peer sent; `None` before the first.
+    /// Returns the totals of the peer's media units by outcome; `None` before the first packet of
+    /// one.
     pub(crate) fn delivery_report(&self) -> Option<DeliveryReport> {
         self.inboxes.get(ChannelNumber::MEDIA).map(Inbox::delivery_report)
     }
@@ -207,7 +209,7 @@ fn handle_part(
     tell(ChannelNumber::MEDIA, outcomes, clock, shared, now);
 }
 
-/// Converts outcomes of `channel` into events.
+/// Drains the outcomes of `channel` into events.
 fn tell(
     channel: ChannelNumber,
     outcomes: &mut Vec<Outcome>,
@@ -234,8 +236,9 @@ fn tell(
     }
 }
 
-/// Returns a media unit's deadline on our clock: the latest within the clock's bounds if the
-/// midpoint leaves too little time.
+/// Returns a media unit's deadline on our clock, from the low bits of the deadline on the peer's.
+/// It is later than the midpoint of the clock's bounds says if that leaves media too little time;
+/// see [`ClockEstimate::favour`].
 // protocol 8
 fn media_deadline(
     low: u16,
@@ -247,7 +250,8 @@ fn media_deadline(
     local_deadline(low, clock.map(|clock| clock.for_receiving(span)), span, now)
 }
 
-/// Returns a deadline on our clock, or `span` from now before the clocks have been compared.
+/// Returns a deadline on our clock, from the low 16 bits of the peer's milliseconds; `span` from
+/// now before the clocks have been compared.
 // protocol 4, source or repair packet
 fn local_deadline(low: u16, clock: Option<ClockEstimate>, span: Duration, now: Instant) -> Instant {
     match clock {

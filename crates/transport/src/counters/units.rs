@@ -3,21 +3,22 @@ use crate::event::LossReason;
 
 /// Units of one channel since the session object was created, by outcome.
 ///
-/// They add up. Outbound: `offered = accepted + refused()`. Of the accepted units the peer reports
-/// at most `told_delivered + told_lost`; the rest is not reported yet. Inbound: `heard = open +
-/// delivered + lost() + superseded`.
+/// They add up. Outbound: `offered = accepted + refused()`. Of the accepted media units, the peer
+/// has reported `told_delivered + told_lost` so far. Inbound: `heard = open + delivered + lost() +
+/// superseded`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Units {
-    /// Units passed in by the application.
+    /// Units that the application passed in to be sent.
     pub offered: u64,
     /// Units accepted for sending.
     pub accepted: u64,
-    /// Units refused because there is no session or no link is up.
+    /// Units refused because there is no session, or no link that the channel may use.
     pub refused_no_link: u64,
     /// Units refused because of their size, their deadline, or a channel that was not opened.
     pub refused_invalid: u64,
-    /// Units refused because the queues are full or no link can deliver them in time.
+    /// Units refused because the queues are full, or because the links or the channel's cap cannot
+    /// deliver them in time.
     pub refused_congested: u64,
     /// Accepted units displaced by a newer one before any part was sent.
     pub displaced: u64,
@@ -25,43 +26,44 @@ pub struct Units {
     pub expired: u64,
     /// Accepted units that the peer reports as delivered. It reports media only.
     pub told_delivered: u64,
-    /// Accepted units that the peer reports as lost.
+    /// Accepted units that the peer reports as lost. It reports media only.
     pub told_lost: u64,
-    /// Units known from the peer: by one of their packets or, on a channel that keeps every unit,
-    /// by a packet of a later one.
+    /// Units of the peer that this end knows of: by one of their packets or, on a channel that
+    /// keeps every unit, by a packet of a later one.
     pub heard: u64,
-    /// Known units that may still be delivered.
+    /// Units of the peer that may still be delivered at present.
     pub open: u64,
-    /// Units delivered.
+    /// Units of the peer delivered to the application.
     pub delivered: u64,
-    /// Those among them that needed a repair packet.
+    /// Delivered units that needed a repair packet.
     pub repaired: u64,
-    /// Units without any received packet.
+    /// Units of the peer lost because none of their packets arrived by the deadline.
     pub missing: u64,
-    /// Units with too few packets at their deadline.
+    /// Units of the peer lost because too few of their packets arrived by the deadline.
     pub incomplete: u64,
-    /// Units whose first packet arrived after the deadline.
+    /// Units of the peer lost because their first packet arrived after the deadline.
     pub late: u64,
-    /// Units given up to bound memory, or because a new session began.
+    /// Units of the peer given up to bound memory, or because a new session began.
     pub evicted: u64,
-    /// Units whose packets contradict each other or cannot be parsed.
+    /// Units of the peer lost because their content cannot be recovered or parsed.
     pub malformed: u64,
-    /// Units overtaken by a newer one, on a newest-wins channel.
+    /// Units of the peer overtaken by a newer one, on a newest-wins channel.
     pub superseded: u64,
 }
 
 impl Units {
-    /// Returns the number of units refused, for any reason.
+    /// Returns the number of our units refused, for any reason.
     pub fn refused(&self) -> u64 {
         self.refused_no_link + self.refused_invalid + self.refused_congested
     }
 
-    /// Returns the number of the peer's units given up, for any reason.
+    /// Returns the number of the peer's units lost, for any reason; superseded ones do not count.
     pub fn lost(&self) -> u64 {
         self.missing + self.incomplete + self.late + self.evicted + self.malformed
     }
 
-    /// Returns every counter by name, always in the same order; names stable for metrics.
+    /// Returns the name and the value of every counter that never falls, so all but `open`, always
+    /// in the same order. The names are stable for metrics.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
             ("offered", self.offered),
@@ -141,7 +143,7 @@ impl Units {
         *count += 1;
     }
 
-    /// Counts `count` units as lost.
+    /// Counts `count` units of the peer as lost for `reason`.
     pub(crate) fn lose(&mut self, reason: LossReason, count: u64) {
         let lost = match reason {
             LossReason::Missing => &mut self.missing,

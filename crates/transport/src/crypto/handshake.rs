@@ -45,18 +45,20 @@ impl Doorman {
         Self { key }
     }
 
-    /// Returns whether `init` ends in the correct tag.
+    /// Returns whether `init`, a complete first message, has the right length and ends in the
+    /// correct tag.
     pub(crate) fn admits(&self, init: &[u8]) -> bool {
         let Some((message, tag)) = init.split_last_chunk::<DOOR_TAG_BYTES>() else { return false };
         init.len() == INIT_MESSAGE_BYTES && mac::same(&self.tag(message), tag)
     }
 
-    /// Returns the tag of a hole punch. This doorman is created with the initiator's key.
+    /// Returns the tag of a hole punch with the bytes `signed`. For hole punches, a doorman is
+    /// created with the initiator's key in place of the responder's.
     pub(crate) fn punch(&self, signed: &[u8]) -> [u8; HOLE_PUNCH_TAG_BYTES] {
         self.tag(signed)
     }
 
-    /// Returns whether `tag` is the correct tag of the hole punch.
+    /// Returns whether `tag` is the correct tag of a hole punch with the bytes `signed`.
     pub(crate) fn hears(&self, signed: &[u8], tag: &[u8; HOLE_PUNCH_TAG_BYTES]) -> bool {
         self.punch(signed).iter().zip(tag).fold(0, |all, (a, b)| all | (a ^ b)) == 0
     }
@@ -101,7 +103,7 @@ pub(crate) struct Answer {
     pub(crate) version: u8,
 }
 
-/// A reason why a first message is not answered.
+/// A reason why a first message does not begin a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// Not a first message for this key and lease.
@@ -112,13 +114,14 @@ pub(crate) enum Refusal {
     NoVersion {
         /// The initiator's session id.
         peer_session: u16,
-        /// Versions that it supports.
+        /// Versions that the initiator supports.
         theirs: Versions,
     },
 }
 
 impl Initiator {
-    /// Writes the first message; `session` is our session id, which the responder is to use.
+    /// Begins the handshake and writes the first message; `session` is our session id, which the
+    /// responder is to put into its datagrams.
     pub(crate) fn new(
         identity: &Identity,
         peer: &PublicKey,
@@ -153,8 +156,8 @@ impl Initiator {
         &self.message
     }
 
-    /// Completes the handshake with the responder's message; returns itself if the message is
-    /// forged.
+    /// Completes the handshake with the responder's message; returns itself as the error if the
+    /// message is forged or damaged, so that another one can be tried.
     pub(crate) fn accept(mut self, message: &[u8]) -> Result<Accepted, Self> {
         let mut payload = [0; RESPONSE_PAYLOAD_BYTES];
         if message.len() != RESPONSE_MESSAGE_BYTES
@@ -168,7 +171,8 @@ impl Initiator {
         Ok(Accepted { keys: Keys::new(state), peer_session, version })
     }
 
-    /// Returns whether a refusal by an end that supports `versions` answers this first message.
+    /// Returns whether a refusal with `tag`, by an end that supports `versions`, is authentic,
+    /// answers this first message, and is justified: there is no common version.
     pub(crate) fn is_refused(&self, versions: Versions, tag: &[u8; REFUSAL_TAG_BYTES]) -> bool {
         let expected = self.doorman.refuse(&self.message, versions);
         mac::same(&expected, tag) && self.versions.common(versions).is_none()
@@ -176,7 +180,7 @@ impl Initiator {
 }
 
 /// Answers a first message that the [`Doorman`] admitted. `session` is our session id, which the
-/// initiator is to use.
+/// initiator is to put into its datagrams.
 ///
 /// # Errors
 /// [`Refusal`]; nothing changes then.
@@ -274,7 +278,8 @@ impl Random for Seeded {
 
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
 const PROTOCOL: &[u8; 10] = b"tautline/2";
-/// Prologue of version 1, which carries no versions: recognized in order to refuse it properly.
+/// Prologue of version 1, whose messages state no versions: recognized in order to refuse it with a
+/// proper answer.
 const PROTOCOL_1: &[u8; 10] = b"tautline/1";
 
 /// Bytes of the first message: ephemeral, sealed static, sealed payload, tag.

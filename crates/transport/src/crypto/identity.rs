@@ -45,7 +45,7 @@ pub enum KeyError {
         /// Its position, counted from 1.
         place: usize,
     },
-    /// 32 bytes that are not a point on the curve.
+    /// 32 bytes that are not a point on the curve, or one of small order.
     #[error(
         "not a public key: the digits are not a point of the curve; copy it again from `tautline \
          keys show`"
@@ -59,7 +59,7 @@ impl Identity {
         Self { signing: SigningKey::from_bytes(seed) }
     }
 
-    /// Returns the public half.
+    /// Returns the public key that belongs to the secret.
     pub fn public(&self) -> PublicKey {
         PublicKey(self.signing.verifying_key().to_bytes())
     }
@@ -79,7 +79,7 @@ impl Identity {
         Zeroizing::new(self.signing.to_bytes())
     }
 
-    /// Signs `message`, which begins with a domain separation prefix.
+    /// Signs `message`, which must begin with a domain separation prefix of its own kind.
     pub(crate) fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
         self.signing.sign(message).to_bytes()
     }
@@ -89,7 +89,7 @@ impl PublicKey {
     /// Creates the key from 32 bytes.
     ///
     /// # Errors
-    /// [`KeyError::Point`] if they are not a point on the curve.
+    /// [`KeyError::Point`] if they are not a point on the curve, or one of small order.
     pub fn from_bytes(bytes: [u8; 32]) -> Result<Self, KeyError> {
         match VerifyingKey::from_bytes(&bytes) {
             Ok(key) if !key.is_weak() => Ok(Self(bytes)),

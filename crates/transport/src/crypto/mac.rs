@@ -40,7 +40,7 @@ impl fmt::Debug for MacKey {
     }
 }
 
-/// Returns the first 16 bytes of HMAC-BLAKE2s; `key` has at most 64.
+/// Returns the first 16 bytes of the HMAC-BLAKE2s of `message`; `key` has at most 64 bytes.
 pub(super) fn tag(key: &[u8], message: &[u8]) -> [u8; MacKey::TAG_BYTES] {
     let mut hash =
         DefaultResolver.resolve_hash(&HashChoice::Blake2s).expect("every pattern in use has it");

@@ -31,7 +31,8 @@ impl Keys {
             .expect("the buffer has room for the tag and a datagram is below 65535 bytes");
     }
 
-    /// Opens `ciphertext` into `plaintext`, replacing its content; returns false if it is forged.
+    /// Opens `ciphertext` into `plaintext`, replacing its content. Returns false if it is forged,
+    /// damaged or too short; `plaintext` then has no meaning.
     pub(crate) fn open(
         &self,
         link: LinkNumber,
@@ -57,5 +58,6 @@ fn nonce(link: LinkNumber, number: u64) -> u64 {
 }
 
 const NUMBER_BITS: u32 = 56;
-/// One past the last packet number: at a million datagrams a second it takes 2,283 years.
+/// One past the last packet number of a link; a million datagrams a second reach it after 2,283
+/// years.
 const NUMBER_END: u64 = 1 << NUMBER_BITS;

@@ -24,7 +24,7 @@ impl From<[u8; 32]> for Seed {
 }
 
 impl From<u64> for Seed {
-    /// Creates a seed for virtual time, which is not secret.
+    /// Creates a seed for sessions in virtual time: it is reproducible and not secret.
     fn from(number: u64) -> Self {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&number.to_be_bytes());

@@ -3,12 +3,16 @@ use tautline_units::Instant;
 /// Role of a link among the candidate pairs of its group; a link without a group is its own group.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Choice {
+    /// Number of the group; `None` for a link that is not one of several candidate pairs.
     pub(super) group: Option<u16>,
+    /// Preference within the group; lower is better.
     pub(super) rank: u8,
+    /// True while the link is on standby; see [`Link::stands_by`](super::Link::stands_by).
     pub(super) stands_by: bool,
+    /// Time since which the link has been trusted, as of the last election; `None` if it was not.
     pub(super) trusted_since: Option<Instant>,
-    /// Time of the last datagram received over it.
+    /// Time of the last datagram received over the link.
     pub(super) heard_at: Instant,
-    /// Time of the last ping sent ahead of schedule.
+    /// Time at which a ping was last made due ahead of schedule.
     pub(super) hurried_at: Instant,
 }

@@ -1,6 +1,7 @@
 use tautline_units::{Bitrate, Duration, Instant};
 
-/// Rate of non-media, non-data traffic on a link: pings, pongs, reports, commands, telemetry.
+/// Rate of traffic on a link that is neither media nor data beyond its own share: pings, pongs,
+/// reports, commands, telemetry.
 ///
 /// On a low-rate uplink it is a large share, which the application's budget must exclude.
 #[derive(Debug)]
@@ -16,7 +17,7 @@ impl ControlRate {
         Self { rate: 0.0, bytes: 0, since: now }
     }
 
-    /// Returns the rate of about the last second.
+    /// Returns the rate, smoothed over about half a second.
     pub(crate) fn rate(&self) -> Bitrate {
         Bitrate::from_bps(self.rate as u64)
     }
@@ -32,7 +33,7 @@ impl ControlRate {
         self.bytes += bytes as u64;
     }
 
-    /// Subtracts the last recorded datagram because it is media or data.
+    /// Takes back the last recorded datagram, of `bytes` bytes, because it is media or data.
     pub(crate) fn unsend(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_sub(bytes as u64);
     }

@@ -1,15 +1,17 @@
 use tautline_units::{Bitrate, Duration};
 
-/// Lower bound of a link's capacity from packet dispersion. A large datagram that arrives later
-/// than the fastest small one by some time has left the slowest queue of the path by then.
+/// Lower bound of a link's capacity from packet dispersion: the bytes of a large datagram, divided
+/// by the time by which its transit exceeds that of the fastest small one. The path's slowest hop
+/// passed the large datagram within that time.
 ///
 /// Jitter also delays large datagrams and makes the result lower than the capacity. A small
 /// datagram that was never as fast as possible, or a policer with a full bucket, makes it higher.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Dispersion {
-    /// Minimum transit of small pings: the peer's clock at arrival minus ours at sending.
+    /// Minimum transit of small pings in nanoseconds: the peer's clock at arrival minus ours at
+    /// sending.
     least: Option<i64>,
-    /// Transit and size of the padded ping with the highest result.
+    /// Transit in nanoseconds and size in bytes of the padded ping with the highest result.
     padded: Option<(i64, usize)>,
 }
 
@@ -19,7 +21,8 @@ impl Dispersion {
         self.least = Some(self.least.map_or(nanos, |least| least.min(nanos)));
     }
 
-    /// Records the transit of a padded ping of `bytes` bytes.
+    /// Records the transit of a padded ping of `bytes` bytes, in nanoseconds including the clock
+    /// offset.
     pub(crate) fn on_padded(&mut self, nanos: i64, bytes: usize) {
         let new = Some((nanos, bytes));
         if self.padded.is_none() || self.rate(new) > self.rate(self.padded) {
@@ -39,7 +42,7 @@ impl Dispersion {
     }
 }
 
-/// Resolution limit: process scheduling at both ends causes smaller differences.
+/// Minimum time to divide by: process scheduling at both ends causes smaller differences.
 const LATER_LEAST: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 pub(crate) struct Headroom {
     /// Data rate, bit/s.
     rate: f64,
-    /// Data rate at which a queue last built up, bit/s; it slowly rises.
+    /// Data rate at which a queue last built up, bit/s; slowly rises since then. Infinite before
+    /// the first queue.
     known: f64,
     /// Recent rate of media, bit/s.
     media: f64,
@@ -22,9 +23,9 @@ pub(crate) struct Headroom {
     /// Unreported data datagrams: number, bytes.
     flying: VecDeque<(u64, u64)>,
     in_flight: u64,
-    /// Transit times of the last [`SPAN`], by our clock.
+    /// Time of report, and transit in nanoseconds, of the last [`SPAN`].
     transits: VecDeque<(Instant, i64)>,
-    /// Minimum transit per second.
+    /// Minimum transit in nanoseconds of each of the last [`LEAST_SECONDS`] seconds that had one.
     least: VecDeque<(u64, i64)>,
     grown_at: Instant,
     fell_at: Instant,
@@ -55,18 +56,21 @@ impl Headroom {
         ByteCount::new(self.in_flight)
     }
 
-    /// Returns the current rate for data. It is what media leaves of the granted rate, or a share
-    /// of media's rate if that is more, because media uses its full budget.
+    /// Returns the current rate for data: what media leaves of the granted rate, as far as data has
+    /// found it free. If that is less than [`DATA_SHARE`] of media's rate, it is that share,
+    /// because media uses its full budget.
     pub(crate) fn rate(&self, granted: Bitrate) -> Bitrate {
         Bitrate::from_bps(self.left(granted).max(self.media * DATA_SHARE) as u64)
     }
 
-    /// Returns whether data is limited to its own share, for which media makes room.
+    /// Returns whether media leaves less than [`DATA_SHARE`] of its rate, so that data gets that
+    /// share and media's pacing makes room for it.
     pub(crate) fn takes_share(&self, granted: Bitrate) -> bool {
         self.left(granted) < self.media * DATA_SHARE
     }
 
-    /// Returns the headroom that media leaves of the granted rate, bit/s, while there is no queue.
+    /// Returns the data rate that has built up no queue, at most what media leaves of the granted
+    /// rate, bit/s.
     fn left(&self, granted: Bitrate) -> f64 {
         self.rate.min((granted.as_f64() - self.media * MEDIA_MARGIN).max(0.0))
     }
@@ -76,7 +80,8 @@ impl Headroom {
         self.free_at
     }
 
-    /// Returns the largest data datagram: it delays the next command by at most 3 ms.
+    /// Returns the maximum length of a data datagram: one that delays the next command by at most 3
+    /// ms, from 150 to 1500 bytes.
     pub(crate) fn datagram_bytes_max(&self) -> ByteCount {
         // The link is known to carry the rate of media.
         let bytes = (self.rate.max(self.media) * TIME_MOST.as_secs_f64() / 8.0) as u64;
@@ -114,8 +119,9 @@ impl Headroom {
         self.free_at = now + time.min(PAUSE);
     }
 
-    /// Handles a report of everything up to `highest`. `transit` is the newest datagram's arrival
-    /// time minus its send time, nanoseconds by two clocks.
+    /// Handles a report of everything up to packet number `highest`, and adapts the rate. `transit`
+    /// is the newest datagram's arrival time minus its send time, nanoseconds by two clocks; `None`
+    /// if the report shows no newer datagram, which leaves the rate unchanged.
     pub(crate) fn on_report(&mut self, highest: u64, transit: Option<i64>, now: Instant) {
         while let Some((_, bytes)) = self.flying.front().filter(|(number, _)| *number <= highest) {
             self.in_flight -= bytes;
@@ -156,8 +162,8 @@ impl Headroom {
         }
     }
 
-    /// Returns the queueing delay: the minimum of the last [`SPAN`] over the minimum of the last
-    /// seconds. A delay of only some datagrams is jitter.
+    /// Returns the queueing delay: the minimum transit of the last [`SPAN`] minus the minimum of
+    /// the last [`LEAST_SECONDS`]. A delay of only some datagrams is jitter and does not show.
     fn queue(&self) -> Duration {
         let of_late = self.transits.iter().map(|(_, transit)| *transit).min();
         let least = self.least.iter().map(|(_, transit)| *transit).min();
@@ -166,31 +172,34 @@ impl Headroom {
     }
 }
 
-/// Initial data rate: an eighth of a 1 Mbit/s link.
+/// Initial data rate, bit/s: an eighth of a 1 Mbit/s link.
 const BEGIN: f64 = 128e3;
 const RATE_LEAST: f64 = 16e3;
 const RATE_MOST: f64 = 100e6;
 /// Data's share of media's rate, which is known to pass: at 2 Mbit/s the output of a laser scanner.
 const DATA_SHARE: f64 = 0.05;
-/// Interval of re-checks while nothing may be sent.
+/// Maximum wait after a data datagram before the next one, also at a rate of almost zero.
 const PAUSE: Duration = Duration::from_millis(100);
 const TIME_MOST: Duration = Duration::from_millis(3);
 const BYTES_LEAST: u64 = 150;
 const BYTES_MOST: u64 = 1_500;
 const MEDIA_SPAN: Duration = Duration::from_millis(50);
 const MEDIA_SHARE: f64 = 0.1;
-/// Margin above media's rate: media is never delayed by slightly more.
+/// Factor on media's rate for what data leaves to it: media may send slightly more undelayed.
 const MEDIA_MARGIN: f64 = 1.05;
-/// Three report intervals.
+/// Time for which a delay must persist to count as a queue, and between two reductions: four report
+/// intervals.
 const SPAN: Duration = Duration::from_millis(40);
-/// Minimum standing queue: less is what one datagram takes.
+/// Queueing delay above which data slows down; one datagram alone takes less.
 const QUEUE_MOST: Duration = Duration::from_micros(1_500);
 const FALL: f64 = 0.8;
-/// Time to grow by a factor of e: far from the rate of the last queue, and near it.
+/// Time in which the data rate grows by a factor of e: below [`NEAR`] of the rate of the last
+/// queue, and above.
 const GROWTH: Duration = Duration::from_millis(800);
 const GROWTH_NEAR: Duration = Duration::from_secs(8);
 const NEAR: f64 = 0.85;
-/// Time over which that rate rises: a link may have become faster.
+/// Time in which the remembered rate of the last queue grows by a factor of e: a link may have
+/// become faster.
 const KNOWN_LIFE: Duration = Duration::from_secs(30);
 const LEAST_SECONDS: u64 = 10;
 

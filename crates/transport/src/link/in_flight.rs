@@ -8,19 +8,21 @@ use crate::wire::Report;
 
 /// The sent datagrams of one link, with their status according to the peer's reports.
 ///
-/// Bounded by [`RECORDS_MAX`]; evicted datagrams count as lost, and nothing else happens.
+/// At most [`RECORDS_MAX`]: a further one evicts the oldest. A media packet evicted before its
+/// outcome is known counts as lost, and is not resent.
 #[derive(Debug)]
 pub(crate) struct InFlight {
-    /// Number of the first record.
+    /// Packet number of the first record.
     first: u64,
     /// Records in order of numbers, without gaps.
     records: VecDeque<Record>,
-    /// Lowest number that is not settled.
+    /// Packet number below which every datagram is known to have arrived or to be lost.
     settled: u64,
+    /// Bytes sent and not known to have arrived or to be lost, without MTU probes.
     bytes: u64,
     /// Bytes of everything sent, including MTU probes.
     sent: u64,
-    /// Bytes of everything declared lost that has not arrived since.
+    /// Bytes of everything declared lost that has not arrived since, without MTU probes.
     lost: u64,
     highest: Option<u64>,
     reordering: Reordering,
@@ -41,23 +43,25 @@ struct Record {
     /// Total bytes sent up to and including this datagram.
     sent: u64,
     known: Known,
-    /// True if a newer datagram is known to have arrived before it.
+    /// True if the outcome was still unknown when a newer datagram was reported as arrived.
     overtaken: bool,
     media: bool,
     /// True if it was sent as ECT(1).
     markable: bool,
-    /// Media packet to be resent if the datagram is lost.
+    /// Media packet that the datagram carries, until its outcome is known.
     entry: Option<Entry>,
 }
 
-/// Numbers of datagrams known to have arrived or to be lost: sent as Not-ECT, and sent as ECT(1).
+/// Counts of datagrams known to have arrived or to be lost. In each pair, the first counts those
+/// sent as Not-ECT, the second those sent as ECT(1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Passed {
     pub(crate) came: [u64; 2],
     pub(crate) lost: [u64; 2],
 }
 
-/// Status of a datagram.
+/// Status of a datagram according to reports; one that counts as lost may still turn out to have
+/// arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
     Flying,
@@ -65,38 +69,38 @@ enum Known {
     Lost,
 }
 
-/// A media packet that a report settles, or that is given up.
+/// A media packet whose outcome has become known by a report, or that was given up as lost.
 #[derive(Debug)]
 pub(crate) struct Settled {
     pub(crate) entry: Entry,
     pub(crate) fate: Fate,
-    /// True if a newer datagram arrived while its outcome was unknown.
+    /// True if the packet arrived, and a newer datagram was reported as arrived before it.
     pub(crate) overtaken: bool,
 }
 
-/// The fate of a media packet.
+/// The outcome of a media packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It arrived by its deadline, accurate to half a report interval.
+    /// The packet arrived by its deadline, accurate to half a report interval.
     InTime,
-    /// It arrived after its deadline.
+    /// The packet arrived after its deadline.
     Late,
     Lost,
 }
 
-/// Counts of the media packets settled by one report, by fate.
+/// Counts of the media packets settled by the last report, by fate.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Fates {
     in_time: f64,
     late: f64,
     lost: f64,
-    /// Same counts over recent reports, exponentially decayed.
+    /// Packets in time, and late ones, over recent reports, exponentially decayed.
     in_time_of_late: f64,
     late_of_late: f64,
 }
 
 impl Fates {
-    /// Counts the packets of `settled` in place of the previous report's.
+    /// Replaces the counts of the previous report by those of `settled`.
     pub(crate) fn count(&mut self, settled: &[Settled]) {
         let count = |fate| settled.iter().filter(|packet| packet.fate == fate).count() as f64;
         let (in_time, late, lost) = (count(Fate::InTime), count(Fate::Late), count(Fate::Lost));
@@ -110,9 +114,10 @@ impl Fates {
         };
     }
 
-    /// Returns whether a packet met its fate by chance and not by a failure of the link. Losses are
-    /// chance if they are few, or fewer than the arrivals. A late packet is chance if most others
-    /// are in time, or newer ones arrived first.
+    /// Returns whether a packet was missed by chance and not by a failure of the link; false for a
+    /// packet in time. Losses are chance if the report has at most [`CHANCE_MOST`] of them, or no
+    /// more than arrivals. A late packet is chance if a newer one arrived first, or if recent
+    /// packets in time outnumber late ones by [`OVERTAKEN_OF`].
     pub(crate) fn is_chance(self, packet: &Settled) -> bool {
         match packet.fate {
             Fate::InTime => false,
@@ -142,7 +147,8 @@ impl InFlight {
         }
     }
 
-    /// Records that the next number is sent with `bytes` bytes; `markable` if as ECT(1).
+    /// Records that the datagram with the next packet number was sent, of `bytes` bytes; `markable`
+    /// if it was sent as ECT(1).
     pub(crate) fn push(&mut self, bytes: usize, markable: bool, now: Instant) {
         if self.records.len() == RECORDS_MAX {
             self.drop_first();
@@ -164,14 +170,14 @@ impl InFlight {
         self.records.push_back(record);
     }
 
-    /// Reclassifies the last number as an MTU probe, which does not count as in flight.
+    /// Reclassifies the last datagram as an MTU probe, which does not count as in flight.
     pub(crate) fn was_probe(&mut self) {
         if let Some(record) = self.records.back_mut() {
             self.bytes -= u64::from(std::mem::take(&mut record.bytes));
         }
     }
 
-    /// Attaches the media packet that the last number carries.
+    /// Attaches the media packet that the last datagram carries.
     pub(crate) fn carry(&mut self, entry: Entry) {
         if let Some(record) = self.records.back_mut() {
             (record.media, record.entry) = (true, Some(entry));
@@ -181,8 +187,8 @@ impl InFlight {
     }
 
     /// Handles a report of what had arrived by `known_at` on our clock, and appends every media
-    /// packet that it settles. Returns true if a newer datagram than before arrived. `trip` is the
-    /// minimum RTT.
+    /// packet that it settles to `settled`. Returns true if it shows a newer datagram than all
+    /// earlier reports. `trip` is the minimum RTT.
     pub(crate) fn on_report(
         &mut self,
         report: &Report,
@@ -250,8 +256,8 @@ impl InFlight {
         }
     }
 
-    /// Declares datagrams lost that newer ones overtook by too much: by several packets, or by
-    /// `later`.
+    /// Declares datagrams lost that the newest arrived one overtook by too much: by the reordering
+    /// allowed in time and also by [`OVERTAKEN_BY`] packets or the time `later`.
     fn write_off(&mut self, report: &Report, later: Duration, settled: &mut Vec<Settled>) {
         let Some(newest_at) = self.sent_at(report.highest) else { return };
         let mut number = self.settled.max(self.first);
@@ -283,7 +289,8 @@ impl InFlight {
         }
     }
 
-    /// Drops settled records, except recent losses, which may still arrive.
+    /// Drops the oldest records that are settled, up to the first that is not, or that is a recent
+    /// loss, which may still arrive.
     fn trim(&mut self, now: Instant) {
         while let Some(record) = self.records.front() {
             let done = match record.known {
@@ -298,12 +305,13 @@ impl InFlight {
         }
     }
 
-    /// Returns whether a datagram has been unreported for [`GIVEN_UP_AFTER`].
+    /// Returns whether [`InFlight::expire`] has a record to drop.
     pub(crate) fn is_expiring(&self, now: Instant) -> bool {
         self.records.front().is_some_and(|record| now.since(record.sent_at) >= GIVEN_UP_AFTER)
     }
 
-    /// Gives up datagrams that have been unreported for [`GIVEN_UP_AFTER`].
+    /// Drops the records older than [`GIVEN_UP_AFTER`], and appends the media packets among them
+    /// whose outcome is unknown to `settled`, as lost.
     pub(crate) fn expire(&mut self, settled: &mut Vec<Settled>, now: Instant) {
         while let Some(record) = self.records.front_mut() {
             if now.since(record.sent_at) < GIVEN_UP_AFTER {
@@ -332,7 +340,8 @@ impl InFlight {
         }
     }
 
-    /// Returns the media packets that may still be in flight and were not resent, oldest first.
+    /// Returns the media packets whose outcome is unknown and that were not resent over another
+    /// link, oldest first.
     pub(crate) fn doubtful(&mut self) -> impl Iterator<Item = &mut Entry> {
         let from = self.settled.saturating_sub(self.first) as usize;
         let flying = self.records.range_mut(from.min(self.records.len())..);
@@ -341,7 +350,7 @@ impl InFlight {
             .filter_map(|record| record.entry.as_mut().filter(|entry| !entry.again))
     }
 
-    /// Returns how many packets of a unit are in flight.
+    /// Returns the number of packets of media unit `unit` whose outcome is unknown.
     pub(crate) fn carried(&self, unit: u64) -> usize {
         let from = self.settled.saturating_sub(self.first) as usize;
         let flying = self.records.range(from.min(self.records.len())..);
@@ -349,17 +358,19 @@ impl InFlight {
         flying.filter(|r| r.entry.as_ref().is_some_and(|entry| entry.unit == unit)).count()
     }
 
-    /// Returns the bytes that were sent and not settled by a report.
+    /// Returns the bytes that were sent and are not known to have arrived or to be lost, without
+    /// MTU probes.
     pub(crate) fn bytes(&self) -> ByteCount {
         ByteCount::new(self.bytes)
     }
 
-    /// Returns the numbers of datagrams known to have arrived and to be lost.
+    /// Returns the counts of datagrams known to have arrived and to be lost.
     pub(crate) fn passed(&self) -> Passed {
         self.passed
     }
 
-    /// Returns the bytes of everything declared lost, without MTU probes.
+    /// Returns the bytes of everything declared lost that has not arrived since, without MTU
+    /// probes.
     pub(crate) fn lost(&self) -> ByteCount {
         ByteCount::new(self.lost)
     }
@@ -376,7 +387,8 @@ impl InFlight {
         ends.map_or(Duration::ZERO, |(last, first)| last.since(first))
     }
 
-    /// Returns by how much recent datagrams arrived behind newer ones; zero if none did.
+    /// Returns by how much later than newer ones datagrams of the last [`SLOTS`] seconds arrived,
+    /// plus a quarter; zero if by no more than [`REORDERING_LEAST`].
     pub(crate) fn reordering(&self) -> Duration {
         Some(self.reordering.borne()).filter(|most| *most > REORDERING_LEAST).unwrap_or_default()
     }
@@ -392,15 +404,16 @@ impl InFlight {
         self.forgotten
     }
 
-    /// Returns when the next report on media is due at the latest, if the oldest unsettled packet
-    /// is reported within `trip` and reports are regular; `None` while no media is in flight.
+    /// Returns when the next report with news on media is expected: `trip` after the oldest media
+    /// packet in flight was sent, or at the last report with news if that was later. `None` while
+    /// no media is in flight.
     pub(crate) fn news_due_at(&self, trip: Duration) -> Option<Instant> {
         let due_at = self.oldest_media? + trip;
         Some(self.news_at.map_or(due_at, |news| news.max(due_at)))
     }
 
-    /// Returns the bytes sent by `departed_by` that could have arrived but were not reported. They
-    /// wait in the link's queue, unless they are lost.
+    /// Returns the bytes sent up to `departed_by` that are not known to have arrived or to be lost.
+    /// They wait in the link's queue, unless they are lost.
     pub(crate) fn waiting(&self, departed_by: Instant) -> ByteCount {
         let from = self.settled.saturating_sub(self.first) as usize;
         let rest = self.records.range(from.min(self.records.len())..);
@@ -422,13 +435,14 @@ impl InFlight {
     }
 }
 
-/// Time by which a datagram may be overtaken before it counts as lost.
+/// Time by which a datagram may be overtaken before it counts as lost, at least
+/// [`REORDERING_LEAST`].
 ///
-/// A datagram that was declared lost and arrives later widens it. It narrows again once nothing has
-/// been overtaken by as much for [`SLOTS`] seconds.
+/// A datagram that was declared lost and arrives after all widens it. It narrows again once nothing
+/// has been overtaken by as much for [`SLOTS`] seconds.
 #[derive(Debug, Clone, Default)]
 struct Reordering {
-    /// Maximum of each second that had reordering.
+    /// Second, and longest time to allow for in it, of each recent second that had reordering.
     by_second: VecDeque<(u64, Duration)>,
     second: u64,
 }
@@ -446,12 +460,14 @@ impl Reordering {
         }
     }
 
-    /// Records a datagram that arrived `behind` newer ones after it was declared lost.
+    /// Records that a datagram, sent `behind` before the newest arrived one, arrived after it was
+    /// declared lost: allows a quarter more from now on, up to [`REORDERING_MOST`].
     fn widen(&mut self, behind: Duration) {
         self.note((behind + behind / 4).min(REORDERING_MOST));
     }
 
-    /// Records a reordered datagram that arrived within the time allowed.
+    /// Records that a datagram, sent `behind` before the newest arrived one, arrived within the
+    /// time allowed: prolongs what is needed of that time and never widens it.
     fn keep(&mut self, behind: Duration) {
         self.note((behind + behind / 4).min(self.borne()));
     }
@@ -464,13 +480,14 @@ impl Reordering {
     }
 }
 
-/// Losses between two reports above which they are not random, if they are the majority.
+/// Number of losses in one report up to which they are random, even if they are the majority.
 const CHANCE_MOST: f64 = 12.0;
 /// Minimum ratio of packets in time to late ones for a late packet to count as overtaken.
 const OVERTAKEN_OF: f64 = 3.0;
-/// Packets after which older reports no longer count.
+/// Number of packets in one report from which the reports before it no longer count; fewer fade
+/// them in proportion.
 const FATES_MEMORY: f64 = 24.0;
-/// Two seconds at 4,000 datagrams a second.
+/// Maximum number of records: two seconds at 4,000 datagrams a second.
 const RECORDS_MAX: usize = 8_192;
 /// [RFC9002] 6.1.1: packet threshold.
 const OVERTAKEN_BY: u64 = 3;

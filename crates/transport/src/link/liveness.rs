@@ -2,15 +2,17 @@ use tautline_units::{Duration, Instant};
 
 use crate::life::State;
 
-/// Liveness of one link.
+/// Liveness of one link: its state, and the times and counts that decide when it changes.
 #[derive(Debug, Clone)]
 pub(crate) struct Liveness {
     life: Life,
-    /// Time of the last pong, or of the last state change.
+    /// Time from which the wait for a pong counts: the last pong, the last [`Liveness::renew`], or
+    /// creation.
     heard_at: Instant,
-    /// Time at which the link last stopped being trusted, or was created.
+    /// Time at which the link last ceased to be trusted, or was created.
     doubted_at: Instant,
-    /// Pongs since the link was last silent; saturates.
+    /// Pongs since the link was last silent; saturates. [`PONGS_SETTLED`] from the start, as a link
+    /// that was never silent need not settle.
     pongs: u8,
 }
 
@@ -19,7 +21,8 @@ pub(crate) struct Liveness {
 enum Life {
     Validating,
     Trusted,
-    /// Pongs or reports are overdue: still up, but its media moves to other links if there are any.
+    /// Pongs or reports are overdue: the link is still up, but its media moves to trusted links if
+    /// there are any.
     Suspect,
     Silent,
 }
@@ -41,27 +44,29 @@ impl Liveness {
         self.state() == State::Up
     }
 
-    /// Returns whether the link is up and its pongs arrive on time.
+    /// Returns whether the link is up and neither its pongs nor its reports are overdue.
     pub(crate) fn is_trusted(&self) -> bool {
         self.life == Life::Trusted
     }
 
-    /// Returns whether the link is trusted and several pongs have arrived since it was last silent.
+    /// Returns whether the link is trusted and, if it has ever been silent, [`PONGS_SETTLED`] pongs
+    /// have arrived since.
     pub(crate) fn is_settled(&self) -> bool {
         self.is_trusted() && self.pongs >= PONGS_SETTLED
     }
 
-    /// Returns when the link last stopped being trusted, or its creation time.
+    /// Returns when the link last ceased to be trusted; its creation time if it never has.
     pub(crate) fn doubted_at(&self) -> Instant {
         self.doubted_at
     }
 
-    /// Returns the time of the last pong, or of the last state change.
+    /// Returns the time from which the wait for a pong counts: the last pong or the last
+    /// [`Liveness::renew`], whichever is later, or creation.
     pub(crate) fn heard_at(&self) -> Instant {
         self.heard_at
     }
 
-    /// Records a pong; returns the new state if it changed.
+    /// Records a pong, after which the link is trusted; returns the new state if it changed.
     pub(crate) fn on_pong(&mut self, now: Instant) -> Option<State> {
         self.heard_at = now;
         self.pongs = self.pongs.saturating_add(1);
@@ -71,12 +76,12 @@ impl Liveness {
         }
     }
 
-    /// Restarts the wait for pongs, because they are more frequent from now on.
+    /// Lets the wait for a pong begin now, because pings are more frequent from now on.
     pub(crate) fn renew(&mut self, now: Instant) {
         self.heard_at = self.heard_at.max(now);
     }
 
-    /// Records that reports are overdue; returns true if the link has just become suspect.
+    /// Marks a trusted link suspect; returns true if it was trusted until now.
     pub(crate) fn suspect(&mut self, now: Instant) -> bool {
         let suspected = self.life == Life::Trusted;
         if suspected {
@@ -138,7 +143,9 @@ impl Liveness {
     }
 }
 
-/// Pongs until a link has settled, 160 ms at 20 ms: an intermittent link must not get media back.
+/// Number of pongs since a link was last silent from which it counts as settled: 160 ms at a ping
+/// every 20 ms. While a stream serves in its place, the link gets media back only then, because it
+/// may be intermittent.
 const PONGS_SETTLED: u8 = 8;
 
 #[cfg(test)]

@@ -5,10 +5,11 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 use crate::rate::Sample;
 use crate::wire::Report;
 
-/// A record of what was sent on a link, and of the peer's reports on it.
+/// Totals of what was sent on a link, the peer's recent reports on it, and the rates and the loss
+/// share computed from both.
 #[derive(Debug, Clone)]
 pub(crate) struct Loss {
-    /// Bytes sent up to a time, in steps of [`LOG_STEP`].
+    /// Total bytes sent, without MTU probes, up to a time, in steps of [`LOG_STEP`].
     log: VecDeque<(Instant, u64)>,
     bytes_sent: u64,
     /// Bytes of MTU probes: sent, but excluded from the rates.
@@ -51,7 +52,7 @@ impl Loss {
         }
     }
 
-    /// Records a datagram of `bytes` bytes.
+    /// Records a sent datagram of `bytes` bytes.
     pub(crate) fn on_sent(&mut self, bytes: usize, now: Instant) {
         self.bytes_sent += bytes as u64;
         match self.log.back_mut() {
@@ -75,7 +76,8 @@ impl Loss {
         }
     }
 
-    /// Handles a report; datagrams sent until `seen_until` could have arrived when it was written.
+    /// Handles a report, of which `datagrams_sent` were sent so far; datagrams sent until
+    /// `seen_until` could have arrived when it was written.
     pub(crate) fn on_report(
         &mut self,
         report: Report,
@@ -126,7 +128,8 @@ impl Loss {
         self.received
     }
 
-    /// Returns the share lost over the reports kept: about the last second.
+    /// Returns the share of datagrams lost between the oldest and the newest report kept: about the
+    /// last second. Zero before the second report.
     pub(crate) fn recent(&self) -> Probability {
         let (Some(first), Some(last)) = (self.reports.front(), self.reports.back()) else {
             return Probability::ZERO;
@@ -140,7 +143,7 @@ impl Loss {
         ByteCount::new(self.bytes_sent + self.probe_bytes)
     }
 
-    /// Returns the bytes sent that indicate the link's rate: without MTU probes.
+    /// Returns the bytes sent without MTU probes: those whose loss indicates congestion.
     pub(crate) fn bytes_counted(&self) -> ByteCount {
         ByteCount::new(self.bytes_sent)
     }
@@ -169,13 +172,15 @@ impl Loss {
     }
 }
 
-/// Fine compared with a report's 100 ms.
+/// Resolution of the log of bytes sent: fine compared with the 100 ms between samples.
 const LOG_STEP: Duration = Duration::from_millis(5);
-/// At least three seconds: more than a report's age on any link in use.
+/// Maximum number of log entries, at least three seconds: more than a report's age on any link in
+/// use.
 const LOG_MAX: usize = 640;
-/// [LLMLNCL] measures rates over 100 ms; a report may arrive a little early.
+/// Minimum time between two samples: [LLMLNCL] measures rates over 100 ms, and a report may be
+/// taken a little early.
 const SAMPLE_SPAN: Duration = Duration::from_millis(95);
-/// A second at 100 ms.
+/// Maximum number of reports kept: a second at one per 100 ms.
 const REPORTS_MAX: usize = 11;
 
 #[cfg(test)]

@@ -15,13 +15,14 @@ impl Link {
         self.reduced_reporting.step() > 0
     }
 
-    /// Returns whether it is too slow even with reduced reporting.
+    /// Returns whether the uplink is too slow even with the first step of reduced reporting.
     pub(crate) fn is_strained(&self) -> bool {
         self.reduced_reporting.step() > 1
     }
 
-    /// Updates the link's known capacity: the measured lower bound until its rate is found. It
-    /// ignores rates that are low for another reason.
+    /// Reports the link's capacity to reduced reporting: while rate control begins, the measured
+    /// lower bound; then the granted rate, except when that is low for another reason than the
+    /// link's capacity.
     pub(super) fn reduce_by_rate(&mut self, now: Instant) {
         match self.grant.cause {
             Cause::Beginning if self.shown() > Bitrate::ZERO => {
@@ -42,7 +43,8 @@ impl Link {
         }
     }
 
-    /// Returns the pause after a datagram before the next one that carries no command.
+    /// Returns how long after a datagram the next one that carries no command must wait; zero
+    /// without reduced reporting.
     pub(super) fn reduced_pause(&self, config: &Config) -> Duration {
         config.report_interval * PAUSES[self.reduced_reporting.step()] / 2
     }
@@ -58,12 +60,13 @@ impl Link {
         }
     }
 
-    /// Returns the factor on the ping interval.
+    /// Returns the factor by which reduced reporting lengthens the ping interval, 1 to 4.
     pub(super) fn reduced_pings(&self) -> u32 {
         PINGS[self.reduced_reporting.step()]
     }
 
-    /// Returns the announcement of the report interval for the peer, if it is due.
+    /// Returns the announcement of our report interval for the peer, if it is due, and counts it as
+    /// sent.
     // protocol 4, cadence
     pub(crate) fn take_cadence(&mut self, config: &Config, now: Instant) -> Option<Cadence> {
         let step = self.reduced_reporting.step();
@@ -80,5 +83,5 @@ impl Link {
     }
 }
 
-/// Announcement interval; the peer uses an announcement for ten times as long.
+/// Interval at which the announcement is repeated; the peer uses one for ten times as long.
 const TOLD_AGAIN: Duration = Duration::from_millis(100);

@@ -6,12 +6,14 @@ use super::in_flight::Passed;
 use crate::rate::Marked;
 use crate::wire::Marks;
 
-/// Decision to send as ECT(1), and the peer's last report on marks (similar to [RFC9000] 13.4.2).
+/// Decision whether a link's datagrams are sent as ECT(1), and the peer's last report on marks
+/// (similar to [RFC9000] 13.4.2).
 #[derive(Debug, Default)]
 pub(super) struct Marking {
     trust: Trust,
     /// Datagrams sent as ECT(1).
     sent: u64,
+    /// Mark counts of the last report that had some.
     told: Marks,
 }
 
@@ -20,8 +22,9 @@ enum Trust {
     /// Half of the datagrams are sent as ECT(1) to compare their delivery with the other half. The
     /// value holds the counts at the start of the trial.
     Trial(Passed),
+    /// ECT(1) passed the trial: all datagrams are sent so.
     Sound,
-    /// ECT(1) does not pass here, or the peer's counts are inconsistent.
+    /// ECT(1) failed the trial, or the peer's counts are inconsistent: none is sent so.
     Unsound,
 }
 
@@ -47,20 +50,23 @@ impl Marking {
         self.sent += u64::from(ecn == Ecn::Ect1);
     }
 
-    /// Starts a new trial of ECT(1) because the link was silent.
+    /// Starts a new trial of ECT(1), if it had passed the last one, because the link fell silent.
+    /// `passed` holds the present delivery counts.
     pub(super) fn doubt(&mut self, passed: Passed) {
         if self.trust == Trust::Sound {
             self.trust = Trust::Trial(passed);
         }
     }
 
-    /// Restarts because the link has moved to another route.
+    /// Starts a new trial of ECT(1), whatever the last one showed, because the link has moved to
+    /// another route. `passed` holds the present delivery counts.
     pub(super) fn restart(&mut self, passed: Passed) {
         self.trust = Trust::Trial(passed);
     }
 
     /// Handles the mark counts of a report, and the delivery counts known with it. Returns the
-    /// increase, if it can be trusted.
+    /// increase of the mark counts since the last report that had some; `None` if this one has
+    /// none, or if ECT(1) is not used because the counts were inconsistent or a trial failed.
     pub(super) fn on_report(&mut self, marks: Option<Marks>, passed: Passed) -> Option<Marked> {
         if let Trust::Trial(before) = self.trust {
             self.trust = judged(before, passed);
@@ -82,7 +88,8 @@ impl Marking {
     }
 }
 
-/// Evaluates a trial: ECT(1) needs at least half the delivery ratio of the other datagrams.
+/// Evaluates a trial, which continues until the outcome of [`TRIED`] datagrams of each half is
+/// known: ECT(1) needs at least half the delivery ratio of the other datagrams.
 fn judged(before: Passed, passed: Passed) -> Trust {
     let came = [0, 1].map(|kind| passed.came[kind].saturating_sub(before.came[kind]));
     let lost = [0, 1].map(|kind| passed.lost[kind].saturating_sub(before.lost[kind]));
@@ -95,7 +102,8 @@ fn judged(before: Passed, passed: Passed) -> Trust {
     if passes { Trust::Sound } else { Trust::Unsound }
 }
 
-/// Datagrams per half: at one third random loss, a trial fails once in a hundred thousand.
+/// Minimum number of datagrams in each half of a trial: at one third random loss, a trial fails
+/// once in a hundred thousand.
 const TRIED: u64 = 16;
 
 #[cfg(test)]

@@ -10,29 +10,31 @@ use super::in_flight::Fate;
 pub struct Media {
     /// Packets assigned to the link.
     pub given: u64,
-    /// Those among them that another link lost or could not deliver in time, and new packets for a
-    /// unit that lacked some.
+    /// Assigned packets that another link had lost or could not deliver in time, and assigned new
+    /// packets for a unit that lacked some.
     pub again: u64,
-    /// Packets queued.
+    /// Packets queued at present.
     pub waiting: u64,
-    /// Packets dropped here: their deadline passed, or the route is not validated.
+    /// Packets dropped from the link's queue: their deadline had passed, or the route was not
+    /// validated.
     pub dropped: u64,
-    /// Packets removed when the link could no longer carry media.
+    /// Packets removed from the link's queue, unsent, when the link could no longer carry media.
     pub withdrawn: u64,
     /// Packets sent.
     pub sent: u64,
-    /// Packets sent whose outcome is unknown.
+    /// Packets sent whose outcome is unknown at present.
     pub open: u64,
     /// Packets that arrived by their deadline, accurate to half a report interval.
     pub in_time: u64,
     /// Packets that arrived after their deadline.
     pub late: u64,
-    /// Packets lost according to reports, or unreported for long.
+    /// Packets lost according to reports, or unreported for two seconds.
     pub lost: u64,
 }
 
 impl Media {
-    /// Returns every monotonic counter under a stable name for metrics, always in the same order.
+    /// Returns every counter that never falls, so all but `waiting` and `open`, under a stable name
+    /// for metrics, always in the same order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
             ("given", self.given),

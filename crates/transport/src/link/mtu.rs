@@ -15,11 +15,11 @@ use tautline_units::{Duration, Instant};
 /// packets.
 #[derive(Debug, Clone)]
 pub(crate) struct Mtu {
-    /// Configured maximum.
+    /// Maximum size to use and to probe for, in bytes.
     most: usize,
-    /// Current size.
+    /// Size of the largest datagrams sent at present, in bytes.
     size: usize,
-    /// Smallest size that failed.
+    /// Smallest size that failed; `None` if none has since the last restart or retry.
     failed: Option<usize>,
     phase: Phase,
     trial: Option<Trial>,
@@ -35,9 +35,10 @@ enum Phase {
     Base,
     /// Search for a larger size.
     Search,
-    /// No probes: the current size is the largest possible, at least until then.
+    /// No probes: the current size is the largest that passes. At `until`, larger ones are tried
+    /// again.
     Complete { until: Instant },
-    /// Confirmation that the current size still passes.
+    /// Confirmation that the current size still passes, then [`Phase::Complete`] again.
     Confirm { until: Instant },
 }
 
@@ -76,7 +77,8 @@ impl Mtu {
         self.size
     }
 
-    /// Sets the maximum to use and to probe for. Failed sizes stay failed.
+    /// Sets the maximum size to use and to probe for. A greater maximum is probed for unless a size
+    /// has failed, which stays failed.
     pub(crate) fn set_most(&mut self, most: usize, now: Instant) {
         if most == self.most {
             return;
@@ -109,8 +111,8 @@ impl Mtu {
         }
     }
 
-    /// Returns the size of the probe to send now, if one is due. The caller then calls
-    /// [`Mtu::on_sent`].
+    /// Returns the size of the probe to send now, or `None` if none is due. Counts the last probe
+    /// as failed once its pong is overdue. After sending, the caller calls [`Mtu::on_sent`].
     pub(crate) fn due(&mut self, pings: Pings, now: Instant) -> Option<usize> {
         if let Some(trial) = self.trial {
             if now.since(trial.sent_at) < pings.pong_timeout {
@@ -146,7 +148,8 @@ impl Mtu {
         self.trial = Some(Trial { id, bytes, sent_at: now });
     }
 
-    /// Handles a pong; returns the size of the probe that it answers, which is now confirmed.
+    /// Handles a pong; returns the size of the probe that it answers, which is now confirmed, or
+    /// `None` if it does not answer the outstanding probe.
     pub(crate) fn on_pong(&mut self, id: u32, now: Instant) -> Option<usize> {
         let trial = self.trial.filter(|trial| trial.id == id)?;
         self.trial = None;
@@ -171,7 +174,8 @@ impl Mtu {
         }
     }
 
-    /// Marks `bytes` as too large.
+    /// Marks the size `bytes` as too large. If the current size is not smaller, falls back to a
+    /// smaller one.
     fn fail(&mut self, bytes: usize, now: Instant) {
         self.failures = 0;
         let failed = self.failed.map_or(bytes, |failed| failed.min(bytes));
@@ -195,7 +199,7 @@ impl Mtu {
         self.failures = 0;
     }
 
-    /// Returns the next size worth a probe.
+    /// Returns the next size to probe in the search; `None` if the search is complete.
     fn candidate(&self) -> Option<usize> {
         match self.failed {
             Some(failed) if failed <= self.most => {
@@ -207,28 +211,32 @@ impl Mtu {
     }
 }
 
-/// Returns the number of consecutive failures that chance produces once in a hundred thousand
-/// times, at least three.
+/// Returns the number of consecutive unanswered probes after which a size fails, from
+/// [`FAILURES_LEAST`] to [`FAILURES_MOST`]: by chance alone, that many occur once in a hundred
+/// thousand times if the share `answered` of pings is answered.
 fn failures_needed(answered: f64) -> u32 {
     let lost = (1.0 - answered).clamp(0.001, 0.999);
     let needed = (CHANCE.ln() / lost.ln()).ceil() as u32;
     needed.clamp(FAILURES_LEAST, FAILURES_MOST)
 }
 
-/// [RFC8899] 5.1.2: 1200 bytes pass any path that carries IPv6.
+/// Size from which the search begins, in bytes ([RFC8899] 5.1.2): 1200 bytes pass any path that
+/// carries IPv6.
 const BASE_BYTES: usize = 1_200;
 /// Size that every link carries: the length of an init.
 const LEAST_BYTES: usize = 150;
 /// Smallest gain worth a probe: one percent of a packet.
 const GRAIN_BYTES: usize = 12;
-/// [RFC8899] 5.1.2, MAX_PROBES.
+/// Minimum number of unanswered probes until a size fails ([RFC8899] 5.1.2, MAX_PROBES).
 const FAILURES_LEAST: u32 = 3;
-/// Upper limit: a link that needs more loses too many packets for their size to matter.
+/// Maximum number of unanswered probes until a size fails: a link that needs more loses too many
+/// packets for their size to matter.
 const FAILURES_MOST: u32 = 24;
 const CHANCE: f64 = 1e-5;
-/// [RFC8899] 5.1.1, PMTU_RAISE_TIMER.
+/// Time after which failed sizes are tried again ([RFC8899] 5.1.1, PMTU_RAISE_TIMER).
 const RAISE_AFTER: Duration = Duration::from_secs(600);
-/// Minimum interval between confirmations on a link that keeps losing packets: 10 kbit/s.
+/// Minimum time from one confirmation to the next on a link that keeps losing packets; the probes
+/// then take 10 kbit/s.
 const DOUBT_INTERVAL: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
@@ -237,8 +245,8 @@ mod tests {
 
     const PINGS: Pings = Pings { pong_timeout: Duration::from_millis(100), answered: 1.0 };
 
-    /// Probes for `millis` on a path that carries `carries`, with a ping every 20 ms; counts the
-    /// probes.
+    /// Probes for `millis` from `from` on, on a path that passes datagrams of up to `carries`
+    /// bytes, with a ping every 20 ms; returns the number of probes.
     fn probe(mtu: &mut Mtu, carries: usize, from: u64, millis: u64, pings: Pings) -> u32 {
         let mut count = 0;
         for at in (from..from + millis).step_by(20) {

@@ -2,8 +2,8 @@ use tautline_units::{Duration, Instant, Probability};
 
 use crate::planner::OnTimeCurve;
 
-/// On-time probability of a link: the share of media packets acknowledged in time, by the condition
-/// of the link when they were queued.
+/// On-time probability of a link: the share of its media packets that arrived in time, by the
+/// condition of the link when they were queued.
 ///
 /// The condition has three parts: the time for which a report has been overdue, the headroom before
 /// the deadline, and the time since the link last failed. Each combination is a cell with its own
@@ -11,19 +11,22 @@ use crate::planner::OnTimeCurve;
 #[derive(Debug, Clone)]
 pub(crate) struct OnTime {
     cells: [Cell; CELLS],
-    /// Share in time of each cell; cells that differ only in headroom are adjacent.
+    /// Share of each cell's packets that were in time; cells that differ only in headroom are
+    /// adjacent.
     shares: [Probability; CELLS],
+    /// Time of the last packet that was missed because the link failed; `None` before the first.
     failed_at: Option<Instant>,
-    /// Share of packets lost by chance, and share of those late because others overtook them,
-    /// exponentially decayed.
+    /// Share of packets lost by chance, exponentially decayed.
     loss: f64,
+    /// Share of packets late by chance, because others overtook them, exponentially decayed.
     late: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Cell {
-    /// Packets in time, and all packets, exponentially decayed.
+    /// Number of packets in time, exponentially decayed.
     kept: f64,
+    /// Number of all packets, exponentially decayed.
     all: f64,
 }
 
@@ -44,7 +47,7 @@ impl OnTime {
         Self { cells, shares, failed_at: None, loss: 0.0, late: 0.0 }
     }
 
-    /// Returns the cell for a packet queued now.
+    /// Returns the index of the cell for a packet queued now, which [`OnTime::observe`] needs.
     pub(crate) fn standing(&self, outlook: &Outlook, now: Instant) -> u8 {
         let unheard = step(outlook.unheard_for, &UNHEARD);
         self.cell(unheard, OnTimeCurve::step(outlook.headroom), now) as u8
@@ -55,8 +58,8 @@ impl OnTime {
         (unheard * (CALM.len() + 1) + calm) * OnTimeCurve::STEPS + headroom
     }
 
-    /// Returns the probabilities for packets queued now, when a report has been overdue for
-    /// `unheard_for`.
+    /// Returns the on-time probabilities of packets queued now, by headroom, when a report has been
+    /// overdue for `unheard_for`.
     pub(crate) fn curve(&self, unheard_for: Duration, now: Instant) -> OnTimeCurve {
         let first = self.cell(step(unheard_for, &UNHEARD), 0, now);
         OnTimeCurve::new(std::array::from_fn(|headroom| self.shares[first + headroom]))
@@ -72,14 +75,16 @@ impl OnTime {
         Probability::new(self.late).unwrap_or(Probability::ZERO)
     }
 
-    /// Records whether a packet was lost, or late, by chance: alone or with a few others.
+    /// Records for one packet whether it was lost by chance, or late by chance; both false if
+    /// neither.
     pub(crate) fn observe_chance(&mut self, lost: bool, late: bool) {
         for (share, missed) in [(&mut self.loss, lost), (&mut self.late, late)] {
             *share += (f64::from(u8::from(missed)) - *share) / LOSS_MEMORY;
         }
     }
 
-    /// Records the outcome of a packet.
+    /// Records whether a packet, queued in cell `standing`, arrived in time; call it for packets
+    /// that were not missed by chance.
     pub(crate) fn observe(&mut self, standing: u8, in_time: bool, now: Instant) {
         let at = usize::from(standing) % CELLS;
         let fade = 1.0 - 1.0 / MEMORY;
@@ -94,7 +99,7 @@ impl OnTime {
 }
 
 impl Cell {
-    /// Returns the share in time.
+    /// Returns the share of packets in time.
     fn share(self) -> Probability {
         Probability::new(self.kept / self.all).unwrap_or(Probability::ONE)
     }
@@ -115,7 +120,7 @@ fn step(value: Duration, bounds: &[Duration]) -> usize {
     bounds.iter().take_while(|bound| value >= **bound).count()
 }
 
-/// Returns the initial share of a cell.
+/// Returns the initial share of packets in time of the cell at index `at`.
 fn expected(at: usize) -> f64 {
     let (rest, headroom) = (at / OnTimeCurve::STEPS, at % OnTimeCurve::STEPS);
     let (unheard, calm) = (rest / (CALM.len() + 1), rest % (CALM.len() + 1));
@@ -124,13 +129,14 @@ fn expected(at: usize) -> f64 {
     unheard * headroom * [0.95, 0.98, 1.0][calm]
 }
 
-/// Bounds of overdue time; reports arrive every ten milliseconds.
+/// Bounds between the classes of overdue time; reports arrive every ten milliseconds.
 const UNHEARD: [Duration; 4] = millis([14, 22, 35, 60]);
+/// Bounds between the classes of time since the link last failed.
 const CALM: [Duration; 2] = millis([100, 600]);
 const CELLS: usize = (UNHEARD.len() + 1) * OnTimeCurve::STEPS * (CALM.len() + 1);
 /// Weight of the initial share, in packets.
 const PRIOR: f64 = 30.0;
-/// Packets: about a second of a link.
+/// Number of packets after which an observation of chance counts 1/e: about a second of a link.
 const LOSS_MEMORY: f64 = 500.0;
 /// Packets of a cell after which an observation counts 1/e: about a minute of a link's share.
 const MEMORY: f64 = 30_000.0;

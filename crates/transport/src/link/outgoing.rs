@@ -16,7 +16,8 @@ pub(crate) struct SizeProbe {
 }
 
 impl Link {
-    /// Returns whether the link may have unpaced packets to send.
+    /// Returns whether the link may have unpaced packets to send: an urgent packet or a pong is
+    /// queued, a ping or report is due, or there is a candidate address.
     pub(crate) fn is_urgent(&self, now: Instant) -> bool {
         if self.is_blocked() {
             return self.routing.is_moving();
@@ -27,7 +28,8 @@ impl Link {
             || !held && (!self.pongs.is_empty() || now >= self.beside_due_at())
     }
 
-    /// Returns when the next packet other than a command is due, if it was not queued before.
+    /// Returns when the next ping or report is due; the past if pongs wait on a low-rate uplink. On
+    /// such an uplink, not before the pause after the last urgent datagram ends.
     pub(super) fn beside_due_at(&self) -> Instant {
         let due_at = self.probe.due_at().min(self.arrivals.report_due_at());
         let waits = self.is_reduced() && !self.pongs.is_empty();
@@ -42,13 +44,13 @@ impl Link {
         }
     }
 
-    /// Queues an urgent packet; returns the one that it displaced.
+    /// Queues an urgent packet; returns the oldest one if the queue was full and had to drop it.
     pub(crate) fn push_urgent(&mut self, entry: Entry) -> Option<Entry> {
         self.urgent.push(entry)
     }
 
     /// Appends a pong or a ping for an address that the link may have moved to, and returns its
-    /// route.
+    /// route; `None` if neither is due.
     // protocol 3, validation of addresses
     pub(crate) fn write_to_candidate(
         &mut self,
@@ -70,7 +72,8 @@ impl Link {
         Some(route)
     }
 
-    /// Appends a ping padded to the size to be probed, when a ping is due on a trusted link.
+    /// Appends a ping padded to the size to be probed, when a ping and a probe are due on a trusted
+    /// link.
     ///
     /// It travels alone, so that nothing else is lost with it. A stream segments by itself and
     /// needs none. On a low-rate uplink it would delay everything else.
@@ -104,8 +107,8 @@ impl Link {
         self.mtu.on_sent(probe.id, probe.bytes, now);
     }
 
-    /// Takes and appends the link's own report if it is due. The next one is due after `pause` at
-    /// the latest.
+    /// Takes and appends the link's own report if it is due, and returns whether one was appended.
+    /// The next one is due after `pause` at the latest.
     // protocol 4, report
     pub(crate) fn write_report(
         &mut self,
@@ -129,7 +132,7 @@ impl Link {
         self.arrivals.report()
     }
 
-    /// Returns the bytes of packets that fit one datagram.
+    /// Returns the maximum length of the packets in one datagram, before sealing.
     pub(crate) fn plaintext_bytes_max(&self) -> usize {
         self.mtu.size() - SEALED_HEADER_BYTES - TAG_BYTES
     }
@@ -190,14 +193,15 @@ impl Link {
         }
     }
 
-    /// Returns the bytes of padding that fill a datagram while rate control probes.
+    /// Returns the length of a padding packet while rate control probes: what the link sends in
+    /// [`PADDING_TIME`] at the granted rate, within the limits of a datagram.
     pub(crate) fn padding_bytes(&self) -> usize {
         let bytes = (self.grant.rate * PADDING_TIME).get() as usize;
         self.mtu.size().min(bytes).max(100) - SEALED_HEADER_BYTES - TAG_BYTES
     }
 
-    /// Allocates the number for a datagram of `bytes` bytes to `route`; `None` if the route's
-    /// anti-amplification limit forbids it.
+    /// Allocates the packet number for a datagram of `bytes` bytes to `route`, and counts it
+    /// against the route's anti-amplification limit; `None` if that forbids it.
     // protocol 3, validation of addresses
     pub(crate) fn take_number(&mut self, route: Route, bytes: usize) -> Option<u64> {
         if !self.routing.allows(route, bytes) {
@@ -229,8 +233,8 @@ impl Link {
         self.control_rate.on_sent(bytes, now);
     }
 
-    /// Records that the datagram of `bytes` bytes just sent is data. Media pacing does not wait for
-    /// it beyond data's own share.
+    /// Records that the datagram of `bytes` bytes just sent is data. Media's pacing counts it only
+    /// while data is limited to its own share; data within the headroom does not delay media.
     pub(crate) fn on_data_sent(&mut self, bytes: usize, now: Instant) {
         if !self.headroom.takes_share(self.grant.rate) {
             self.pacer.unsend(bytes);
@@ -252,7 +256,8 @@ impl Link {
         self.media.sent += 1;
     }
 
-    /// Records that a media packet was dropped here: too late, or its route is not validated.
+    /// Counts a media packet dropped from the link's queue: its deadline had passed, or its route
+    /// is not validated.
     pub(crate) fn on_media_dropped(&mut self) {
         self.media.dropped += 1;
     }
@@ -266,7 +271,7 @@ impl Link {
     }
 }
 
-/// Ping interval of a long silent standby link.
+/// Ping interval of a standby link that is not up and has not answered for long.
 const IDLE_WAY_PAUSE: Duration = Duration::from_secs(2);
 /// Maximum time by which padding delays a media packet.
 const PADDING_TIME: Duration = Duration::from_millis(2);

@@ -2,21 +2,22 @@ use std::collections::VecDeque;
 
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-/// A packet queued on a link: plaintext and deadline.
+/// A packet queued on a link.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) plaintext: Vec<u8>,
     pub(crate) deadline: Instant,
-    /// Number of the unit within its channel.
+    /// Number of the packet's unit within its channel.
     pub(crate) unit: u64,
-    /// Condition of the link when the packet was queued; see `link/on_time.rs`.
+    /// Index of the condition that the link was in when the packet was queued; see
+    /// `link/on_time.rs`.
     pub(crate) standing: u8,
-    /// True if it was already resent over another link.
+    /// True if the packet was also resent over another link.
     pub(crate) again: bool,
 }
 
 impl Entry {
-    /// Returns the bytes of its datagram.
+    /// Returns the length of the datagram that carries the packet alone.
     pub(crate) fn datagram_bytes(&self) -> ByteCount {
         let around = crate::wire::SEALED_HEADER_BYTES + crate::wire::TAG_BYTES;
         ByteCount::new((self.plaintext.len() + around) as u64)
@@ -29,12 +30,13 @@ pub(crate) struct Pacer {
     queue: VecDeque<Entry>,
     /// Bytes of the queue's datagrams.
     queued: u64,
-    /// Time at which the link has sent all previous datagrams at its rate.
+    /// Time from which the rate allows the next datagram: at the rate, all previous ones have been
+    /// sent by then.
     next_at: Instant,
     rate: Bitrate,
-    /// Maximum time to catch up with at once.
+    /// Maximum delay of a send time that the following datagrams make up for.
     burst: Duration,
-    /// Packets ever accepted.
+    /// Number of packets ever queued.
     given: u64,
 }
 
@@ -43,7 +45,8 @@ impl Pacer {
         Self { queue: VecDeque::new(), queued: 0, next_at: now, rate, burst: BURST, given: 0 }
     }
 
-    /// Changes the rate, and scales the remaining wait for the last datagram with it.
+    /// Changes the rate, and scales the remaining wait for the next datagram in inverse proportion;
+    /// a rate of zero leaves the wait as it is.
     pub(crate) fn set_rate(&mut self, rate: Bitrate, now: Instant) {
         let held = self.next_at.since(now);
         if !held.is_zero() && rate > Bitrate::ZERO {
@@ -60,12 +63,12 @@ impl Pacer {
         ByteCount::new(self.queued)
     }
 
-    /// Returns the number of packets ever accepted.
+    /// Returns the number of packets ever queued.
     pub(crate) fn given(&self) -> u64 {
         self.given
     }
 
-    /// Returns the number of packets queued.
+    /// Returns the number of packets queued at present.
     pub(crate) fn waiting(&self) -> u64 {
         self.queue.len() as u64
     }
@@ -113,37 +116,39 @@ impl Pacer {
         self.next_at
     }
 
-    /// Returns the number of queued packets of a unit.
+    /// Returns the number of queued packets of media unit `unit`.
     pub(crate) fn holds(&self, unit: u64) -> usize {
         self.queue.iter().filter(|entry| entry.unit == unit).count()
     }
 
-    /// Returns the bytes of the next packet's datagram.
+    /// Returns the length of the next packet's datagram; `None` if the queue is empty.
     pub(crate) fn next_bytes(&self) -> Option<ByteCount> {
         self.queue.front().map(Entry::datagram_bytes)
     }
 
-    /// Removes and returns the next packet.
+    /// Removes and returns the packet with the earliest deadline.
     pub(crate) fn pop(&mut self) -> Option<Entry> {
         let entry = self.queue.pop_front()?;
         self.queued -= datagram_bytes(&entry);
         Some(entry)
     }
 
-    /// Records that a datagram of `bytes` bytes was sent, of any kind.
+    /// Records that a datagram of `bytes` bytes was sent, of any kind, which delays the next one.
     ///
-    /// A late caller may catch up by the burst and no more.
+    /// A datagram sent later than the rate allowed shortens the following waits by the delay, at
+    /// most by `burst`.
     pub(crate) fn on_sent(&mut self, bytes: usize, now: Instant) {
         let from = self.next_at.max(now - self.burst);
         self.next_at = from + self.rate.time_for(ByteCount::new(bytes as u64));
     }
 
-    /// Limits bursts from now on: the network marks packets sent at once ([RFC9331] 4.3).
+    /// Limits bursts to [`BURST_MARKED`] from now on: the network marks packets sent back to back
+    /// ([RFC9331] 4.3).
     pub(crate) fn limit_bursts(&mut self) {
         self.burst = BURST_MARKED;
     }
 
-    /// Refunds the last datagram, of `bytes` bytes, to the rate.
+    /// Takes back the delay by the last datagram, of `bytes` bytes, as if it had not been sent.
     pub(crate) fn unsend(&mut self, bytes: usize) {
         self.next_at = self.next_at - self.rate.time_for(ByteCount::new(bytes as u64));
     }
@@ -156,7 +161,7 @@ pub(crate) struct UrgentQueue {
 }
 
 impl UrgentQueue {
-    /// Queues a packet; returns the one that it displaced.
+    /// Queues a packet; returns the oldest one if the queue was full and had to drop it.
     pub(crate) fn push(&mut self, entry: Entry) -> Option<Entry> {
         let pushed_out = match self.queue.len() >= URGENT_MAX {
             true => self.queue.pop_front(),
@@ -179,12 +184,14 @@ fn datagram_bytes(entry: &Entry) -> u64 {
     entry.datagram_bytes().get()
 }
 
-/// Eight times the largest block; deadlines keep queues far shorter.
+/// Maximum number of media packets in a queue: eight times the largest block; deadlines keep queues
+/// far shorter.
 const ENTRIES_MAX: usize = 2_048;
 const URGENT_MAX: usize = 64;
-/// Covers a timer that is a millisecond or two late on a busy machine.
+/// Delay that sending makes up for: that of a timer on a busy machine.
 const BURST: Duration = Duration::from_millis(2);
-/// Less than one packet at 10 Mbit/s: a second one would wait for the first.
+/// Delay that sending makes up for once the network marks packets: less than one packet takes at 10
+/// Mbit/s, as a second one would wait for the first.
 const BURST_MARKED: Duration = Duration::from_micros(250);
 
 #[cfg(test)]

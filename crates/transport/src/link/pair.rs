@@ -1,4 +1,4 @@
-//! A link as one candidate pair of its group, of which one carries media.
+//! A link as one candidate pair of its group: all but one of them are on standby.
 
 use tautline_units::{Duration, Instant};
 
@@ -8,8 +8,8 @@ use crate::config::Config;
 use crate::wire::LinkNumber;
 
 impl Link {
-    /// Adds the link to `group`. It is on standby until it is selected, unless it already carries
-    /// media.
+    /// Adds the link to `group` with `rank`. It is on standby until it is elected, unless it is up
+    /// and was not on standby before.
     pub(crate) fn enlist(&mut self, group: u16, rank: u8) {
         let stands_by = self.choice.stands_by || !self.is_up();
         self.choice = Choice { group: Some(group), rank, stands_by, ..self.choice };
@@ -25,12 +25,14 @@ impl Link {
         self.choice.rank
     }
 
-    /// Returns whether the link is on standby while another of its group carries media.
+    /// Returns whether the link is on standby in its group, whatever its liveness. On standby it
+    /// carries media only while no link outside standby is trusted.
     pub(crate) fn stands_by(&self) -> bool {
         self.choice.stands_by
     }
 
-    /// Puts the link on standby, or makes it carry media.
+    /// Puts the link on standby, or ends its standby. The end makes a ping due immediately, lets
+    /// the wait for a pong begin anew, and reduces the rate as after a silence.
     pub(crate) fn set_stands_by(&mut self, stands_by: bool, now: Instant) {
         if std::mem::replace(&mut self.choice.stands_by, stands_by) && !stands_by {
             // Standby pongs were infrequent: restart the wait at the faster ping rate.
@@ -42,7 +44,8 @@ impl Link {
         }
     }
 
-    /// Updates how long the link has been trusted, and returns whether that is long enough.
+    /// Updates since when the link has been trusted, and returns whether that is at least
+    /// [`STEADY`] ago; false while it is not trusted.
     pub(crate) fn is_steady(&mut self, now: Instant) -> bool {
         let trusted = self.is_trusted();
         let since = self.choice.trusted_since.filter(|_| trusted).or(trusted.then_some(now));
@@ -50,12 +53,13 @@ impl Link {
         since.is_some_and(|since| now.since(since) >= STEADY)
     }
 
-    /// Marks the link suspect after 40 ms without packets. Returns true if media must move.
+    /// Marks a trusted link suspect if no datagram has arrived over it for 40 ms. Returns true if
+    /// it has just become suspect, so that its media must move.
     pub(crate) fn doubt(&mut self, now: Instant) -> bool {
         now.since(self.choice.heard_at) >= DOUBTED_AFTER && self.liveness.suspect(now)
     }
 
-    /// Pings at once over a link that is up, at most once per ping interval.
+    /// Makes a ping due immediately on a link that is up, at most once per ping interval.
     pub(crate) fn hurry(&mut self, config: &Config, now: Instant) {
         if self.is_up() && now.since(self.choice.hurried_at) >= config.ping_interval {
             self.choice.hurried_at = now;
@@ -63,7 +67,8 @@ impl Link {
         }
     }
 
-    /// Moves the link to another route, and resets the state that would mislead there.
+    /// Moves the link to another route: restarts the search for the datagram size and the trial of
+    /// ECT(1) there, and makes a ping due immediately.
     pub(crate) fn lead(&mut self, routing: Routing, now: Instant) {
         tracing::debug!(link = self.number.get(), to = %routing.route().remote, "new candidate pair");
         self.routing = routing;
@@ -72,13 +77,15 @@ impl Link {
         self.probe.hurry(now);
     }
 
-    /// Records a hole punch of `bytes` bytes from the peer on the link's route.
+    /// Records a hole punch of `bytes` bytes received by `route`, which adds to what may be sent
+    /// there before validation, and makes a ping due immediately.
     pub(crate) fn on_hole_punch(&mut self, route: Route, bytes: usize, now: Instant) {
         self.routing.note(route, bytes, false, now);
         self.probe.hurry(now);
     }
 
-    /// Returns the interval between pings of a datagram link.
+    /// Returns the interval between pings of a datagram link before reduced reporting, by its role
+    /// in the group and whether it is up.
     pub(super) fn pair_ping_interval(&self, config: &Config) -> Duration {
         let factor = match (self.choice.stands_by, self.is_up()) {
             (false, _) => 1,
@@ -88,7 +95,8 @@ impl Link {
         config.ping_interval * factor
     }
 
-    /// Returns the time without a pong after which the link is silent.
+    /// Returns the time without a pong after which a datagram link is silent, by its role in the
+    /// group.
     pub(super) fn way_timeout(&self, config: &Config) -> Duration {
         match self.choice.stands_by {
             true => config.link_timeout * STANDBY_TIMEOUTS,
@@ -102,15 +110,16 @@ impl Link {
     }
 }
 
-/// Time without packets: two of the peer's pings are missing, and several reports while there is
-/// media.
+/// Time without datagrams after which a link may be doubted: two of the peer's pings are missing,
+/// and several reports while there is media.
 const DOUBTED_AFTER: Duration = Duration::from_millis(40);
-/// Time that a better link must be trusted before media moves there: several consecutive pongs.
+/// Time for which a better link must have been trusted before media moves there from a trusted one.
 const STEADY: Duration = Duration::from_millis(300);
-/// Ping interval factor of a link that is not up: half the rate of a link that carries media.
+/// Ping interval factor of a standby link that is not up: half the rate of a link that carries
+/// media.
 const TRYING_INTERVALS: u32 = 2;
-/// Ping interval factor on standby: 100 ms keeps the mappings open and costs little on a metered
-/// relay.
+/// Ping interval factor of a standby link that is up: a ping every 100 ms keeps the NAT's mappings
+/// open and costs little on a metered relay.
 const STANDBY_INTERVALS: u32 = 5;
 /// Timeout factor on standby, so that about as many pongs are missing as on a link that carries
 /// media.

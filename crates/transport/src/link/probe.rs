@@ -10,9 +10,9 @@ pub(crate) struct Probe {
     next_id: u32,
     due_at: Instant,
     outstanding: VecDeque<Outstanding>,
-    /// Pings sent since the last pong.
+    /// Small pings sent since the last pong; saturates.
     unanswered: u32,
-    /// Share of recent small pings that were answered.
+    /// Share of recent small pings that were answered, 0 to 1.
     answered: f64,
 }
 
@@ -24,12 +24,13 @@ struct Outstanding {
     padded: bool,
 }
 
-/// A ping matched to its pong.
+/// A ping of ours that a pong answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) sent_at: Instant,
     pub(crate) route: Route,
-    /// True if it was padded to probe the MTU; its delay then says little.
+    /// True if the ping was padded to probe the MTU; its delay then includes the time that its
+    /// bytes take.
     pub(crate) padded: bool,
 }
 
@@ -76,19 +77,20 @@ impl Probe {
         self.answered
     }
 
-    /// Postpones the next ping until `at` if pings have long been unanswered.
+    /// Postpones the next ping until `at` if more than 48 pings in a row are unanswered.
     pub(crate) fn put_off(&mut self, at: Instant) {
         if self.unanswered > PINGS_PER_STEP * 3 {
             self.due_at = self.due_at.max(at);
         }
     }
 
-    /// Makes the next ping due at once.
+    /// Makes the next ping due now.
     pub(crate) fn hurry(&mut self, now: Instant) {
         self.due_at = now;
     }
 
-    /// Returns the ping that a pong answers. Each is answered once.
+    /// Removes and returns the ping that a pong with id `id` answers; `None` if there is none, if
+    /// it was answered before, or if it is older than the last [`OUTSTANDING_MAX`] unanswered ones.
     pub(crate) fn answer(&mut self, id: u32) -> Option<Asked> {
         let at = self.outstanding.iter().position(|ping| ping.id == id)?;
         let Outstanding { sent_at, route, padded, .. } = self.outstanding.remove(at)?;
@@ -106,7 +108,8 @@ impl Probe {
         id
     }
 
-    /// Records whether the ping that is now old enough was answered.
+    /// Updates the share of answered pings by the ping [`JUDGED_AFTER`] ids before the next one, if
+    /// that was not padded.
     fn judge(&mut self) {
         if self.next_id < JUDGED_AFTER {
             return;
@@ -131,16 +134,17 @@ impl Probe {
     }
 }
 
-/// More than a second of pings at 5 ms, more than five at 20 ms.
+/// Maximum number of pings awaiting their pong: more than a second of pings at 5 ms, more than five
+/// at 20 ms.
 const OUTSTANDING_MAX: usize = 256;
-/// Time within which a returning modem is found.
+/// Maximum ping interval of a link that is not up: a returning modem is found within it.
 const INTERVAL_MAX: Duration = Duration::from_millis(200);
-/// Later pings after which a pong is no longer expected: a third of a second at 20 ms.
+/// Number of later pings after which a pong is no longer expected: a third of a second at 20 ms.
 const JUDGED_AFTER: u32 = 16;
 const ANSWERED_SHARE: f64 = 16.0;
-/// Initial value: before the first result, a lost ping is no surprise.
+/// Initial share of answered pings: before the first result, a lost ping is no surprise.
 const ANSWERED_FIRST: f64 = 0.5;
-/// Pings before the interval doubles: a third of a second at 20 ms.
+/// Number of unanswered pings after which the interval doubles: a third of a second at 20 ms.
 const PINGS_PER_STEP: u32 = 16;
 
 #[cfg(test)]

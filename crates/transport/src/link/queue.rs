@@ -7,28 +7,29 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 /// Transit times are differences of two clocks; only differences between them are meaningful.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Queue {
-    /// Transit times of the last [`SPAN`] in nanoseconds, by our clock.
+    /// Time of report by our clock, and transit in nanoseconds, of the last [`SPAN`].
     transits: VecDeque<(Instant, i64)>,
-    /// Minimum of the last ten seconds, in slots of half a second.
+    /// Minimum transit of each half second of the last ten seconds, in nanoseconds.
     least: VecDeque<(u64, i64)>,
     /// Smoothed difference between consecutive transits, nanoseconds.
     jitter: f64,
     drain: Option<Drain>,
 }
 
-/// A queue of this link's own traffic, as of the last report.
+/// A queue of this link's own traffic that drains, as of the last report.
 #[derive(Debug, Clone, Copy)]
 struct Drain {
     /// Last time at which the queue was long enough to make recent delays a poor prediction.
     seen_at: Instant,
-    /// Send time, on our clock, up to which datagrams had arrived by then if they were not queued.
+    /// Send time, on our clock, up to which datagrams would have arrived when the report was taken
+    /// if there were no queue.
     departed_by: Instant,
     /// Rate at which datagrams arrive.
     rate: Bitrate,
 }
 
 impl Queue {
-    /// Records a datagram's arrival time minus its send time.
+    /// Records a datagram's transit: its arrival time minus its send time, in nanoseconds.
     pub(crate) fn observe(&mut self, transit: i64, now: Instant) {
         if let Some((_, last)) = self.transits.back() {
             let step = transit.saturating_sub(*last).unsigned_abs() as f64;
@@ -45,8 +46,9 @@ impl Queue {
         }
     }
 
-    /// Records the queued bytes according to a report, among those sent by `departed_by`, and the
-    /// arrival rate.
+    /// Records the bytes that wait in the link's queue according to a report, among those sent up
+    /// to `departed_by`, and the rate of arrival. A queue of less than [`WAITING_LEAST`] counts
+    /// only for [`DRAIN_LIFE`] after a longer one.
     pub(crate) fn note_waiting(
         &mut self,
         waiting: ByteCount,
@@ -72,33 +74,35 @@ impl Queue {
         }
     }
 
-    /// Drops recent samples because the link was silent.
+    /// Drops the transits of the last [`SPAN`] and the draining queue because the link was silent;
+    /// keeps the minimum.
     pub(crate) fn clear(&mut self) {
         self.transits.clear();
         self.drain = None;
     }
 
-    /// Returns the queueing delay that persisted for [`SPAN`]; a delay of only some datagrams is
-    /// jitter.
+    /// Returns the queueing delay that persisted for [`SPAN`], zero without samples; a delay of
+    /// only some datagrams is jitter.
     pub(crate) fn standing(&self) -> Duration {
         let of_late = self.transits.iter().map(|(_, transit)| *transit).min();
         let over = of_late.zip(self.least()).map_or(0, |(late, least)| late.saturating_sub(least));
         Duration::from_nanos(u64::try_from(over).unwrap_or(0))
     }
 
-    /// Returns the mean difference between consecutive transits.
+    /// Returns the smoothed absolute difference between consecutive transits.
     pub(crate) fn jitter(&self) -> Duration {
         Duration::from_nanos(self.jitter as u64)
     }
 
     /// Returns the send time, on our clock, of a datagram that arrives at `at` on the peer's clock
-    /// without queueing.
+    /// without queueing; `None` before the first sample.
     pub(crate) fn departed_by(&self, at: Instant) -> Option<Instant> {
         self.least().map(|least| at.offset_by_nanos(least.saturating_neg()))
     }
 
-    /// Returns the transit of a datagram sent now, behind everything `in_flight`, if the link has a
-    /// queue of its own traffic. While that drains, the datagrams that arrive have waited longer.
+    /// Returns the transit in nanoseconds of a datagram sent now, behind everything `in_flight`, if
+    /// a queue of the link's own traffic drains; `None` otherwise. The datagrams that arrive
+    /// meanwhile have waited longer than this one will.
     pub(crate) fn transit_ahead(&self, in_flight: ByteCount, now: Instant) -> Option<i64> {
         let Drain { departed_by, rate, .. } = self.drain?;
         let wait = rate.time_for(in_flight).saturating_sub(now.since(departed_by));
@@ -106,24 +110,27 @@ impl Queue {
         Some(self.least()?.saturating_add(i64::try_from(wait).unwrap_or(i64::MAX)))
     }
 
-    /// Returns the minimum transit of the last ten seconds.
+    /// Returns the minimum transit of the last ten seconds, in nanoseconds.
     pub(crate) fn least(&self) -> Option<i64> {
         self.least.iter().map(|(_, least)| *least).min()
     }
 }
 
-/// A picture interval at 15 pictures a second.
+/// Time for which a delay must persist to count as a queue: about a picture interval at 15 pictures
+/// a second.
 const SPAN: Duration = Duration::from_millis(60);
-/// [RFC3550] 6.4.1.
+/// Divisor of a new difference in the jitter ([RFC3550] 6.4.1).
 const JITTER_SHARE: f64 = 16.0;
 const SLOT_MILLIS: u64 = 500;
 const SLOTS: u64 = 20;
-/// Ten full datagrams. On a low-rate link pictures leave fewer queued. With a limit of two
-/// datagrams, a tenth of its pictures was incomplete at 500 kbit/s, with ten a sixteenth.
+/// Minimum queue that makes recent delays a poor prediction: ten full datagrams. On a low-rate link
+/// pictures leave fewer queued. With a limit of two datagrams, a tenth of its pictures was
+/// incomplete at 500 kbit/s, with ten a sixteenth.
 const WAITING_LEAST: ByteCount = ByteCount::new(12_000);
-/// Time until the smoothed delay has forgotten the queue.
+/// Time after a queue for which it still distorts the smoothed delay.
 const DRAIN_LIFE: Duration = Duration::from_millis(300);
-/// A datagram's own size: it takes longer than the small ones that set the minimum transit.
+/// Assumed size of a new datagram: it takes longer than the small ones that set the minimum
+/// transit.
 const ITSELF: ByteCount = ByteCount::new(1_200);
 
 #[cfg(test)]

@@ -2,18 +2,18 @@ use std::collections::VecDeque;
 
 use tautline_units::{Duration, Instant};
 
-/// The receive gaps: times in which nothing arrives over any link.
+/// The recent receive gaps: times in which nothing arrived over any link.
 ///
 /// Links fail one by one while others still receive. If nothing arrives over any of several links,
 /// either one end paused for a moment or all links stall; no link is then worse than another. So
 /// each gap counts against a link for at most [`RECEIVE_GAP_MIN`]. Counting it in full moved media
 /// off the links with the most regular reports, to the link that takes longest to become overdue.
 ///
-/// It keeps the last [`PAST_MAX`] gaps.
+/// Only the last [`PAST_MAX`] gaps are kept.
 #[derive(Debug)]
 pub(crate) struct ReceiveGap {
     heard_at: Instant,
-    /// End of each gap, and the part of it that does not count.
+    /// End of each gap, and the part of it that does not count against a link.
     past: VecDeque<(Instant, Duration)>,
 }
 
@@ -22,7 +22,7 @@ impl ReceiveGap {
         Self { heard_at: Instant::ZERO, past: VecDeque::with_capacity(PAST_MAX) }
     }
 
-    /// Records that a datagram was received.
+    /// Records that a datagram was received over some link.
     pub(crate) fn hear(&mut self, now: Instant) {
         let beyond = now.since(self.heard_at).saturating_sub(RECEIVE_GAP_MIN);
         self.heard_at = self.heard_at.max(now);
@@ -34,7 +34,8 @@ impl ReceiveGap {
         }
     }
 
-    /// Returns how much of the time from `from` until `now` does not count.
+    /// Returns how much of the time from `from` until `now` does not count against a link from
+    /// which nothing has arrived since `from`.
     pub(crate) fn beyond(&self, from: Instant, now: Instant) -> Duration {
         let present = now.since(self.heard_at.max(from)).saturating_sub(RECEIVE_GAP_MIN);
         let past = self.past.iter().filter(|(ended_at, _)| *ended_at > from);
@@ -42,10 +43,11 @@ impl ReceiveGap {
     }
 }
 
-/// Enough for the quarter of a second in which a link falls silent, with a margin.
+/// Maximum number of gaps kept: enough for the quarter of a second in which a link falls silent,
+/// with a margin.
 const PAST_MAX: usize = 16;
-/// Part of a gap that counts: longer than the interval between datagrams during media, when reports
-/// arrive every 10 ms, and pongs.
+/// Part of a gap that counts against a link. It is longer than the interval between datagrams while
+/// there is media, when reports arrive every 10 ms.
 const RECEIVE_GAP_MIN: Duration = Duration::from_millis(25);
 
 #[cfg(test)]

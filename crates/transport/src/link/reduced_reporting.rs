@@ -14,25 +14,27 @@ use super::queue::Queue;
 /// it.
 #[derive(Debug, Default)]
 pub(super) struct ReducedReporting {
-    /// Queue seen by pings.
+    /// Queue that pings meet.
     queue: Queue,
+    /// Number of steps of reduction because of that queue.
     step: usize,
-    /// True if media's rate indicates a low-rate uplink, and the time since which it indicates
-    /// otherwise.
+    /// True if the measured capacity or media's rate indicates a low-rate uplink.
     is_thin: bool,
+    /// Time since which media's rate has indicated the opposite of `is_thin`.
     otherwise_since: Option<Instant>,
-    /// Times since which there has been a queue, and none.
+    /// Time since which pings have met a queue; `None` while they do not, or after media or data.
     over_since: Option<Instant>,
+    /// Time since which pings have met no queue; `None` while they do, or after media or data.
     calm_since: Option<Instant>,
-    /// Queueing delay when the step was last raised, and the time until which it is not
-    /// re-evaluated.
+    /// Queueing delay when the step was last raised, or found to shrink the queue.
     raised_at: Duration,
+    /// Time before which the step is not raised again.
     judged_from: Instant,
-    /// Time at which the step was last lowered, and the number of consecutive tries that were too
-    /// early.
+    /// Time at which the step was last lowered; `None` once that was found to be too early.
     lowered_at: Option<Instant>,
+    /// Number of times that lowering the step was too early, at most [`FAILURES_MOST`].
     failures: u32,
-    /// Time of the last media or data packet.
+    /// Time of the last media or data datagram sent.
     filled_at: Option<Instant>,
     /// Time before which only commands are sent.
     held_until: Instant,
@@ -41,17 +43,20 @@ pub(super) struct ReducedReporting {
 }
 
 impl ReducedReporting {
-    /// Returns the number of steps taken; zero on a link that carries everything.
+    /// Returns the number of steps of reduction, 0 to 3; zero on a link that carries everything.
     pub(super) fn step(&self) -> usize {
         self.step.max(usize::from(self.is_thin))
     }
 
-    /// Records the measured lower bound of the capacity, before the link's rate is known.
+    /// Handles the measured lower bound of the capacity, before the link's rate is known: a low one
+    /// indicates a low-rate uplink.
     pub(super) fn on_shown(&mut self, shown: Bitrate) {
         self.is_thin |= shown < THIN;
     }
 
-    /// Records the media rate, if it reflects the link's own capacity.
+    /// Handles a granted rate that reflects the link's own capacity: a low-rate uplink is
+    /// recognized after the rate has been below [`THIN`] for a while, and no longer after it has
+    /// been above [`THIN_NO_MORE`] for a while.
     pub(super) fn on_rate(&mut self, rate: Bitrate, now: Instant) {
         let (most, lasting) =
             if self.is_thin { (THIN_NO_MORE, THICK_AFTER) } else { (THIN, THIN_AFTER) };
@@ -75,12 +80,14 @@ impl ReducedReporting {
         self.filled_at = Some(now);
     }
 
-    /// Records that a datagram was sent; others wait for `pause`.
+    /// Records that a datagram was sent; packets other than commands wait for `pause` from now.
     pub(super) fn hold(&mut self, pause: Duration, now: Instant) {
         self.held_until = now + pause;
     }
 
-    /// Records a ping's arrival time minus its send time.
+    /// Handles the transit of an answered ping, its arrival time minus its send time in
+    /// nanoseconds: raises the step if pings meet a queue, and lowers it if they have met none for
+    /// long.
     pub(super) fn on_ping_answered(&mut self, transit: i64, now: Instant) {
         self.queue.observe(transit, now);
         self.queue.advance(now);
@@ -111,7 +118,8 @@ impl ReducedReporting {
         }
     }
 
-    /// Raises the step, unless the queue shrinks under the present one.
+    /// Raises the step, unless the queue shrinks under the present one. `trying` is true if the
+    /// step was lowered just before, which was then too early.
     fn raise(&mut self, queue: Duration, trying: bool, now: Instant) {
         if trying {
             self.failures = (self.failures + 1).min(FAILURES_MOST);
@@ -127,30 +135,34 @@ impl ReducedReporting {
     }
 }
 
-/// Pause after a datagram by step, in halves of the report interval. Slightly more than the command
-/// interval, so that everything rides with commands.
+/// Pause after a datagram for each step, in halves of the report interval: slightly more than one,
+/// two or four command intervals, so that everything rides with commands.
 pub(super) const PAUSES: [u32; 4] = [0, 5, 10, 20];
-/// Factor on the ping interval by step.
+/// Factor on the ping interval for each step.
 pub(super) const PINGS: [u32; 4] = [1, 1, 2, 4];
-/// Rate below which an uplink is low-rate: reports, pings and their answers take 130 kbit/s without
-/// reduction.
+/// Rate below which an uplink becomes low-rate: reports, pings and their answers take 130 kbit/s
+/// without reduction.
 const THIN: Bitrate = Bitrate::from_kbps(600);
+/// Rate from which a low-rate uplink is one no longer.
 const THIN_NO_MORE: Bitrate = Bitrate::from_kbps(900);
-/// Longer than most stalls: after a stall, reports of arrivals must not be late.
+/// Time for which the rate must be below [`THIN`]. Longer than most stalls: after a stall, reports
+/// of arrivals must not be late.
 const THIN_AFTER: Duration = Duration::from_millis(1_500);
+/// Time for which the rate must be at least [`THIN_NO_MORE`].
 const THICK_AFTER: Duration = Duration::from_millis(500);
-/// Time after media or data during which those may be the queue.
+/// Time after media or data for which a queue may consist of those.
 const FILLED: Duration = Duration::from_secs(1);
-/// Delay and duration of a queue that is neither jitter nor a stall, after which everything arrives
-/// at once.
+/// Queueing delay from which the step may be raised: more than jitter.
 const QUEUE_MOST: Duration = Duration::from_millis(25);
+/// Time for which that delay must persist: longer than a stall, after which everything arrives
+/// together.
 const LASTING: Duration = Duration::from_millis(100);
 /// Delay below which there is no queue.
 const QUEUE_NONE: Duration = Duration::from_millis(10);
-/// Delay that shows that a try was too early, and the time in which it is checked.
+/// Queueing delay that shows, within [`TRIAL`] after the step was lowered, that it was too early.
 const QUEUE_TRIED: Duration = Duration::from_millis(15);
 const TRIAL: Duration = Duration::from_secs(2);
-/// Time after a step until its effect is visible.
+/// Time after the step was raised until its effect is visible.
 const JUDGED_AFTER: Duration = Duration::from_millis(400);
 /// Time without a queue before a lower step is tried; doubled for each failed try.
 const CALM_LEAST: Duration = Duration::from_secs(10);

@@ -5,7 +5,8 @@ use tautline_units::{Duration, Instant};
 /// Route of a link to the peer: a local socket and a remote address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Route {
-    /// Index of the local socket. The application numbers its sockets, and streams from 128 on.
+    /// Index of the local socket, as the application numbers its sockets: datagram sockets below
+    /// 128, streams from 128 on.
     pub socket: u8,
     /// Remote address.
     pub remote: SocketAddr,
@@ -14,8 +15,8 @@ pub struct Route {
 impl Route {
     /// Creates a route over a stream: reliable, ordered, with the delay that this costs.
     ///
-    /// `index`, below 128, numbers the streams as other indices number sockets. The link carries
-    /// media only while no link of another kind is alive.
+    /// `index`, below 128, is the application's number of the stream. The link carries media only
+    /// while the datagram links are silent or stalled.
     // protocol 9
     pub fn stream(index: u8, remote: SocketAddr) -> Self {
         Self { socket: STREAMS_FROM | index, remote }
@@ -47,16 +48,17 @@ struct Leg {
     pinged_at: Option<Instant>,
 }
 
-/// Validation state of a route's remote address.
+/// Validation state of a route's remote address, which decides how much may be sent there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Proof {
-    /// Not validated: at most `received` bytes may be sent, and `sent` were.
+    /// Not validated: at most as many bytes may be sent there as were received from there.
+    /// `received` and `sent` count them so far.
     Owed { received: u64, sent: u64 },
     /// Validated by a pong, or configured by the application.
     Shown,
 }
 
-/// Effect of a newly authenticated datagram on the route.
+/// Effect of an authentic datagram on a link's routing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// Received by the active route.
@@ -70,12 +72,14 @@ pub(crate) enum Arrival {
 }
 
 impl Routing {
-    /// Creates the initiator's routing, configured by the application.
+    /// Creates the routing of an initiator's link, whose route the application configured: valid
+    /// from the start.
     pub(crate) fn given(route: Route, now: Instant) -> Self {
         Self { active: Leg::new(route, Proof::Shown, now), candidate: None }
     }
 
-    /// Creates the responder's routing, learned from a datagram and not validated yet.
+    /// Creates the routing of a responder's link, whose route was learned from a datagram and is
+    /// not validated yet.
     pub(crate) fn learned(route: Route, now: Instant) -> Self {
         let proof = Proof::Owed { received: 0, sent: 0 };
         Self { active: Leg::new(route, proof, now), candidate: None }
@@ -124,12 +128,13 @@ impl Routing {
         }
     }
 
-    /// Returns whether `bytes` may be sent to `route` now.
+    /// Returns whether a datagram of `bytes` bytes may be sent to `route` now; false for a route
+    /// that is neither the link's nor the candidate.
     pub(crate) fn allows(&self, route: Route, bytes: usize) -> bool {
         self.leg(route).is_some_and(|leg| leg.room() >= bytes as u64)
     }
 
-    /// Returns whether there is a candidate.
+    /// Returns whether there is a candidate route that the link may move to.
     pub(crate) fn is_moving(&self) -> bool {
         self.candidate.is_some()
     }
@@ -151,7 +156,7 @@ impl Routing {
         Some(leg.route)
     }
 
-    /// Records that `bytes` were sent to `route`.
+    /// Records that a datagram of `bytes` bytes was sent to `route`.
     pub(crate) fn spend(&mut self, route: Route, bytes: usize) {
         let candidate = self.candidate.iter_mut().find(|leg| leg.route == route);
         let leg = match candidate {
@@ -164,7 +169,8 @@ impl Routing {
         }
     }
 
-    /// Marks `route` as validated; returns true if the link moves to it.
+    /// Marks `route` as validated; returns true if it was the candidate, to which the link has then
+    /// moved. An unknown route is ignored.
     pub(crate) fn prove(&mut self, route: Route, now: Instant) -> bool {
         if route == self.active.route {
             self.active.proof = Proof::Shown;
@@ -178,12 +184,12 @@ impl Routing {
         true
     }
 
-    /// Returns whether there is a candidate that was not validated in time.
+    /// Returns whether there is a candidate older than [`CANDIDATE_LIFE`].
     pub(crate) fn is_expiring(&self, now: Instant) -> bool {
         self.candidate.is_some_and(|leg| now.since(leg.since) > CANDIDATE_LIFE)
     }
 
-    /// Drops a candidate that was not validated in time.
+    /// Drops the candidate if it is older than [`CANDIDATE_LIFE`].
     pub(crate) fn expire(&mut self, now: Instant) {
         if self.is_expiring(now) {
             self.candidate = None;
@@ -218,9 +224,10 @@ impl Leg {
     }
 }
 
-/// First socket index of streams: sixteen links never need as many sockets.
+/// First socket index of streams; sixteen links need fewer datagram sockets than that.
 const STREAMS_FROM: u8 = 128;
-/// Validation timeout: longer than any RTT that an operator could drive with.
+/// Time in which a candidate route must be validated: longer than any RTT that an operator could
+/// drive with.
 const CANDIDATE_LIFE: Duration = Duration::from_secs(3);
 
 #[cfg(test)]

@@ -7,17 +7,17 @@ use crate::clock::ClockEstimate;
 
 /// Round trips and one-way delays of one link.
 ///
-/// One-way samples are stored as clock differences and converted by the clock estimate only on
-/// reading, so that a better estimate corrects earlier samples. Their percentiles use the estimate
-/// at the time.
+/// Smoothed one-way delays are stored as clock differences and converted by the clock estimate only
+/// on reading, so that a better estimate corrects earlier samples. The percentiles are of samples
+/// converted by the estimate at the time.
 #[derive(Debug, Clone)]
 pub(crate) struct Rtt {
     rtt_smoothed: Option<f64>,
     rtt_latest: Duration,
     rtt_floor: Floor,
-    /// Peer's clock at arrival minus ours at sending.
+    /// Of datagrams to the peer: its clock at arrival minus ours at sending.
     out: Smooth,
-    /// Our clock at arrival minus the peer's at sending.
+    /// Of datagrams from the peer: our clock at arrival minus the peer's at sending.
     back: Smooth,
     out_spread: Spread,
     back_spread: Spread,
@@ -30,11 +30,11 @@ struct Smooth {
     jitter: f64,
 }
 
-/// Minimum of the last ten seconds, in slots of one second.
+/// Minimum RTT of the last ten seconds, kept for each second.
 #[derive(Debug, Clone, Default)]
 struct Floor {
     slots: VecDeque<(u64, Duration)>,
-    /// Minimum of all slots.
+    /// Minimum of all slots; `None` before the first sample.
     least: Option<Duration>,
 }
 
@@ -51,7 +51,8 @@ impl Rtt {
         }
     }
 
-    /// Records a pong: ping sent, ping received, pong sent, pong received.
+    /// Records a pong with its four times: ping sent, ping received, pong sent, pong received. The
+    /// middle two are the peer's.
     pub(crate) fn on_pong(&mut self, [t0, t1, t2, t3]: [Instant; 4], clock: Option<ClockEstimate>) {
         let held = t2.since(t1);
         let rtt = t3.since(t0).saturating_sub(held);
@@ -66,7 +67,8 @@ impl Rtt {
         self.on_arrival(t2, clock, t3);
     }
 
-    /// Records the peer's clock at a datagram's arrival minus ours at its sending.
+    /// Records the transit of a datagram to the peer, in nanoseconds: its clock at arrival minus
+    /// ours at sending.
     pub(crate) fn on_transit(&mut self, nanos: i64, clock: Option<ClockEstimate>, now: Instant) {
         self.out.observe(nanos);
         if let Some(clock) = clock {
@@ -74,7 +76,7 @@ impl Rtt {
         }
     }
 
-    /// Records a packet that carries its send time at the peer.
+    /// Records a packet from the peer, received now and sent at `sent_at` on the peer's clock.
     pub(crate) fn on_arrival(
         &mut self,
         sent_at: Instant,
@@ -96,17 +98,20 @@ impl Rtt {
         self.rtt_floor.least
     }
 
-    /// Returns the queueing delay of the latest ping and its pong: its RTT minus the minimum.
+    /// Returns the queueing delay of the latest ping and its pong: their RTT minus the minimum RTT;
+    /// `None` before the first pong.
     pub(crate) fn queueing_latest(&self) -> Option<Duration> {
         self.rtt_min().map(|least| self.rtt_latest.saturating_sub(least))
     }
 
-    /// Returns the smoothed delay from us to the peer.
+    /// Returns the smoothed one-way delay from us to the peer; `None` before the first sample or
+    /// clock estimate.
     pub(crate) fn owd_out(&self, clock: Option<ClockEstimate>) -> Option<Duration> {
         Some(nanos(self.out.nanos? - clock?.offset_nanos() as f64))
     }
 
-    /// Returns the smoothed delay from the peer to us.
+    /// Returns the smoothed one-way delay from the peer to us; `None` before the first sample or
+    /// clock estimate.
     pub(crate) fn owd_in(&self, clock: Option<ClockEstimate>) -> Option<Duration> {
         Some(nanos(self.back.nanos? + clock?.offset_nanos() as f64))
     }
@@ -164,10 +169,11 @@ fn nanos(value: f64) -> Duration {
     Duration::from_nanos(value as u64)
 }
 
-/// [RFC6298]: alpha = 1/8.
+/// Divisor of a new sample in a smoothed delay ([RFC6298]: alpha = 1/8).
 const RTT_SHARE: f64 = 8.0;
-/// [RFC3550] 6.4.1.
+/// Divisor of a new difference in the jitter ([RFC3550] 6.4.1).
 const JITTER_SHARE: f64 = 16.0;
+/// Difference between two samples from which it is a clock step and not a delay.
 const STEP_NANOS: f64 = 5e9;
 const FLOOR_SECONDS: u64 = 10;
 

@@ -16,14 +16,14 @@ struct Slot {
     counts: [u16; BINS],
 }
 
-/// Percentiles of the delay samples of the last ten seconds.
+/// Percentiles of the one-way delays of the last ten seconds in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Percentiles {
-    /// Median.
+    /// Median of the delays.
     pub p50: Duration,
-    /// 95th percentile.
+    /// Delay that 95 % of the samples do not exceed.
     pub p95: Duration,
-    /// 99th percentile.
+    /// Delay that 99 % of the samples do not exceed.
     pub p99: Duration,
 }
 
@@ -32,8 +32,8 @@ impl Spread {
         Self { slots: Box::new([Slot { second: 0, counts: [0; BINS] }; SECONDS]) }
     }
 
-    /// Records a delay; a negative one, which only an error of the clock estimate produces, counts
-    /// as zero.
+    /// Records a delay of `nanos` nanoseconds; a negative one, which only an error of the clock
+    /// estimate produces, counts as zero.
     pub(crate) fn observe(&mut self, nanos: i64, now: Instant) {
         let second = second(now);
         let slot = &mut self.slots[(second % SECONDS as u64) as usize];
@@ -91,11 +91,12 @@ fn middle(bin: usize) -> Duration {
 }
 
 const SECONDS: usize = 10;
-/// Four microseconds: no clock estimate is as accurate.
+/// Base-2 logarithm of the width of the finest bins in nanoseconds: four microseconds; no clock
+/// estimate is as accurate.
 const GRAIN_BITS: usize = 12;
 const STEP_BITS: usize = 4;
 const STEPS: usize = 1 << STEP_BITS;
-/// Up to 8.6 seconds; longer delays count in the last bin.
+/// Number of bins: up to 8.6 seconds; longer delays count in the last bin.
 const BINS: usize = 18 * STEPS;
 
 #[cfg(test)]

@@ -12,14 +12,17 @@ impl Link {
         self.routing.is_expiring(now) || self.in_flight.is_expiring(now)
     }
 
-    /// Drops an address that was not validated in time, and packets that stayed unreported for
-    /// long.
+    /// Drops a candidate address that was not validated in time, and records of datagrams that
+    /// stayed unreported for two seconds; appends the media packets among them to `settled`, as
+    /// lost.
     pub(crate) fn expire(&mut self, settled: &mut Vec<Settled>, now: Instant) {
         self.routing.expire(now);
         self.in_flight.expire(settled, now);
     }
 
-    /// Checks whether pongs or reports are overdue, or the link is silent.
+    /// Marks the link suspect if pongs or reports are overdue, and silent if pongs are missing for
+    /// the link timeout. `receive_gap` tells which times do not count; `None` if no other link is
+    /// up.
     pub(crate) fn on_timeout(
         &mut self,
         receive_gap: Option<&ReceiveGap>,
@@ -80,38 +83,42 @@ impl Link {
             .fold((probe, Timer::Probe), Ord::min)
     }
 
-    /// Returns how long a trusted link may be without a pong.
+    /// Returns the time without a pong after which a trusted link becomes suspect.
     // protocol 3, life of a link
     fn suspect_after(&self, config: &Config) -> Duration {
         let jitter = self.rtt.jitter().unwrap_or_default();
         SUSPECT_AFTER_LEAST.max(self.ping_interval(config) * PONGS_MISSED + jitter * JITTERS)
     }
 
-    /// Returns the interval of the peer's reports.
+    /// Returns the interval of the peer's reports: as announced, between the configured one and
+    /// [`CADENCE_MOST`].
     pub(crate) fn feedback(&self, config: &Config) -> Duration {
         let told = self.cadence.map_or(Duration::ZERO, |(interval, _)| interval);
         told.clamp(config.report_interval, CADENCE_MOST.max(config.report_interval))
     }
 
-    /// Handles the peer's announcement of its report interval.
+    /// Handles the peer's announcement of its report interval; one no longer than the configured
+    /// interval ends an earlier one.
     // protocol 4, cadence
     pub(crate) fn on_cadence(&mut self, interval: Duration, config: &Config, now: Instant) {
         self.cadence = Some((interval, now)).filter(|_| interval > config.report_interval);
     }
 
-    /// Returns when reports on packets in flight are overdue. That is a round trip after the oldest
-    /// packet left, or a pause that jitter explains after the last report, whichever is later.
+    /// Returns when reports on media in flight are overdue: a report interval and a pause that
+    /// jitter explains after the report was expected. `None` while no media is in flight.
     fn news_overdue_at(&self, config: &Config) -> Option<Instant> {
         let jitter = self.rtt.jitter().unwrap_or_default();
         Some(self.news_due_at(config)? + self.feedback(config) + NEWS_PAUSE + jitter * JITTERS)
     }
 
-    /// Returns whether a report on packets in flight should have arrived.
+    /// Returns whether a report on media in flight is late by more than the peer's report interval.
     pub(crate) fn is_overdue(&self, config: &Config, now: Instant) -> bool {
         self.news_due_at(config).is_some_and(|at| now > at + self.feedback(config))
     }
 
-    /// Returns when the next report on packets in flight is expected.
+    /// Returns when the next report on media in flight is expected: a round trip and a report
+    /// interval after the oldest packet was sent, or at the last report with news if that was
+    /// later. `None` while no media is in flight, and before the first pong.
     pub(super) fn news_due_at(&self, config: &Config) -> Option<Instant> {
         let trip = self.rtt.rtt_min()? + self.feedback(config);
         self.in_flight.news_due_at(trip)
@@ -120,11 +127,13 @@ impl Link {
 
 /// Interval of re-checks while nothing arrives over any link.
 const JUDGED_AGAIN: Duration = Duration::from_millis(10);
-/// Consecutive missing pongs; fewer are explained by jitter and radio retransmissions.
+/// Number of ping intervals without a pong after which a link may become suspect; fewer are
+/// explained by jitter and radio retransmissions.
 const PONGS_MISSED: u32 = 3;
 const JITTERS: u32 = 4;
 const SUSPECT_AFTER_LEAST: Duration = Duration::from_millis(60);
-/// Queueing delay below which a link without pongs did not stop because of its queue.
+/// Queueing delay of the last ping below which a link without pongs did not stop because of its
+/// queue, but stalled.
 const STALL_QUEUE_MOST: Duration = Duration::from_millis(60);
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 /// Maximum report interval accepted from the peer.

@@ -7,83 +7,88 @@ use crate::life::State;
 use crate::rate::Cause;
 use crate::wire::LinkNumber;
 
-/// A view of one link for policies, operators and records.
+/// The state of one link at one instant, for policies, operators and records.
 ///
-/// `out` is our sending, `in` our receiving.
+/// `out` is the direction from us to the peer, `in` that from the peer to us.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct View {
     /// The link's number.
     pub number: LinkNumber,
-    /// Destination of its datagrams.
+    /// Local socket and remote address of the link.
     pub route: Route,
     /// Liveness state.
     pub state: State,
-    /// True if the link is alive and on standby while another of its group carries media.
+    /// True if the link is on standby among the candidate pairs of its group, whatever its state:
+    /// it carries media only while no link outside standby is trusted.
     pub stands_by: bool,
-    /// Rate at which media may be sent now.
+    /// Rate at which media may be sent now, as granted by rate control.
     pub granted: Bitrate,
-    /// Cause of the last rate change.
+    /// Cause of the last change of the granted rate.
     pub cause: Cause,
     /// Standing queue in the link: the smallest recent excess of the one-way delay over its minimum
     /// of the last ten seconds.
     pub queueing: Duration,
-    /// Media rate that the application's budget counts on here, including repair and our overhead;
-    /// zero while the link may not carry media.
+    /// Media rate that the application's budget counts on this link for, including repair packets
+    /// and headers; zero while the link may not carry media.
     pub budget: Bitrate,
-    /// Sending rate over the last report's span.
+    /// Rate at which datagrams were sent, without MTU probes, over the last 100 ms or more that
+    /// reports covered.
     pub sent: Bitrate,
-    /// Rate of arrival at the peer, from its last report.
+    /// Rate at which datagrams arrived at the peer over the same time.
     pub received: Bitrate,
-    /// Rate of arrival here, over the last report interval.
+    /// Rate at which datagrams arrive from the peer.
     pub incoming: Bitrate,
     /// Smoothed RTT ([RFC6298]); `None` before the first pong.
     pub rtt: Option<Duration>,
-    /// Minimum RTT of the last ten seconds.
+    /// Minimum RTT of the last ten seconds; `None` before the first pong.
     pub rtt_min: Option<Duration>,
     /// Smoothed one-way delay from us to the peer, accurate to the clock estimate's error.
     pub owd_out: Option<Duration>,
     /// Smoothed one-way delay from the peer to us, accurate to the clock estimate's error.
     pub owd_in: Option<Duration>,
-    /// Jitter of the delay from the peer to us ([RFC3550] 6.4.1).
+    /// Jitter of the one-way delay from the peer to us ([RFC3550] 6.4.1).
     pub jitter: Option<Duration>,
-    /// Share of our datagrams of about the last second that the peer has not received.
+    /// Share of our datagrams of about the last second that the peer's reports show as missing.
     pub loss_out: Probability,
     /// Datagrams from the peer that are missing although later ones arrived.
     pub datagrams_missing: u64,
-    /// Largest confirmed size of our datagrams.
+    /// Size of the largest datagrams that we send at present, in bytes of UDP payload.
     pub datagram_bytes: ByteCount,
-    /// Queued media bytes.
+    /// Length of the queued media packets' datagrams.
     pub queued: ByteCount,
-    /// Bytes sent and not settled by a report.
+    /// Bytes sent that no report shows as arrived or lost yet, without MTU probes.
     pub in_flight: ByteCount,
-    /// Maximum number of unreported bytes in flight; `None` without a limit.
+    /// Maximum of the bytes in flight that media and data may reach; `None` without a limit.
     pub window: Option<ByteCount>,
-    /// Datagrams sent.
+    /// Number of datagrams sent.
     pub datagrams_sent: u64,
-    /// Media packets sent, by outcome.
+    /// Counts of the media packets assigned to the link, by outcome.
     pub media: Media,
-    /// Bytes sent, including headers.
+    /// Bytes of all datagrams sent, including their headers and MTU probes.
     pub bytes_sent: ByteCount,
-    /// Datagrams that the peer reported as received.
+    /// Number of our datagrams that the peer's last report shows as received.
     pub datagrams_reported: u64,
-    /// Datagrams that the peer's reports show to be lost.
+    /// Number of our datagrams that the peer's last report shows as missing, below the newest that
+    /// it received.
     pub datagrams_lost: u64,
-    /// Datagrams received here, authentic and without duplicates.
+    /// Number of datagrams received from the peer, authentic and without duplicates.
     pub datagrams_received: u64,
-    /// Their bytes.
+    /// Bytes of the datagrams received from the peer.
     pub bytes_received: ByteCount,
 }
 
-/// Distribution of one link's delays over the last ten seconds, for people and records. It is too
-/// expensive to compute per datagram.
+/// Distribution of one link's one-way delays over the last ten seconds, for people and records. It
+/// is too expensive to compute for each datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spreads {
     /// The link's number.
     pub number: LinkNumber,
-    /// From us to the peer, by the clock estimate at the time.
+    /// Percentiles of the delay from us to the peer, by the clock estimate at the time of each
+    /// sample; `None` without samples.
     pub owd_out: Option<Percentiles>,
-    /// From the peer to us.
+    /// Percentiles of the delay from the peer to us, by the clock estimate at the time of each
+    /// sample; `None` without samples.
     pub owd_in: Option<Percentiles>,
 }

@@ -7,15 +7,15 @@ use crate::crypto::{Identity, PublicKey, SIGNATURE_BYTES};
 /// The outcome of an order, as reported by the vehicle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer {
-    /// Key of the vehicle.
+    /// Key of the vehicle that answers.
     pub vehicle: PublicKey,
-    /// Key of the supervisor.
+    /// Key of the supervisor who gave the order.
     pub supervisor: PublicKey,
-    /// Number of the order.
+    /// Number of the order that is answered; see [`Order::number`](super::Order::number).
     pub number: u64,
     /// Epoch of the newest lease that the vehicle has accepted; 0 before the first.
     pub epoch: u64,
-    /// Action of the vehicle.
+    /// Action of the vehicle on the order.
     pub outcome: Outcome,
 }
 
@@ -29,13 +29,13 @@ pub enum Outcome {
     /// The drive has ended. The vehicle has no contact with its guard, without which the machine
     /// stops by itself.
     Unheard,
-    /// Refused: it was created later than the vehicle's clock.
+    /// The order is refused: it is dated more than ten seconds ahead of the vehicle's clock.
     Early,
-    /// Refused: it has expired.
+    /// The order is refused: it has expired.
     Expired,
-    /// Refused: its signer is not a supervisor of this vehicle.
+    /// The order is refused: its signer is not on the vehicle's list of supervisors.
     Stranger,
-    /// Refused: this order, or a later one of this supervisor, was obeyed before.
+    /// The order is refused: it, or a later one of this supervisor, was obeyed before.
     Repeated,
 }
 
@@ -132,7 +132,7 @@ impl Outcome {
         Self::ALL.into_iter().find(|outcome| outcome.number() == number)
     }
 
-    /// Returns whether the vehicle has obeyed.
+    /// Returns whether the vehicle has obeyed: it has ended the drive.
     pub fn is_obeyed(self) -> bool {
         match self {
             Self::Begun | Self::Held | Self::Unheard => true,
@@ -173,7 +173,7 @@ impl SignedAnswer {
     /// `supervisor`.
     ///
     /// # Errors
-    /// [`AnswerError`] with the reason.
+    /// [`AnswerError::Malformed`], [`AnswerError::Forged`] or [`AnswerError::Foreign`].
     pub fn read(
         bytes: &[u8],
         vehicle: &PublicKey,

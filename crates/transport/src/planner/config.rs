@@ -7,8 +7,8 @@ use crate::protect;
 pub struct Config {
     /// Coding of media units.
     pub protect: protect::Config,
-    /// True if a unit must survive the loss of any one link.
+    /// True if a media unit must survive the loss of any one link.
     pub spread: bool,
-    /// Assumed lifetime of a unit before the first one.
+    /// Assumed lifetime of media units before the first one is handed over.
     pub media_deadline: Duration,
 }

@@ -6,27 +6,28 @@ use crate::wire::LinkNumber;
 /// A link as a planner sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
-    /// Its number.
+    /// Number of the link.
     pub number: LinkNumber,
-    /// Time at which everything queued there will have been sent at `rate`.
+    /// Time at which all media queued on the link will have been sent at the pacing rate.
     pub free_at: Instant,
-    /// Pacing rate.
+    /// Pacing rate, less the share that retransmissions are expected to take.
     pub rate: Bitrate,
     /// Rate that the application's budget may count on.
     pub sustained: Bitrate,
     /// Rate of non-media traffic on the link: pings, reports, telemetry.
     pub control_rate: Bitrate,
-    /// One-way delay to the peer.
+    /// Expected one-way delay to the peer.
     pub owd: Duration,
     /// Media bytes queued on the link.
     pub queued: ByteCount,
-    /// Bytes sent and not settled by a report.
+    /// Bytes sent that no report shows as arrived or lost yet, without those of data.
     pub in_flight: ByteCount,
-    /// Maximum number of unreported bytes in flight; `None` without a limit.
+    /// Maximum of `in_flight`; `None` without a limit.
     pub window: Option<ByteCount>,
-    /// Probability that a packet queued now arrives in time.
+    /// Probability that a packet queued now arrives in time, by its headroom before the deadline.
     pub on_time: OnTimeCurve,
-    /// Probability of a random, independent packet loss.
+    /// Probability that a packet and its retransmissions are all missed by chance, independently of
+    /// other packets.
     pub loss: Probability,
     /// Time of the last media packet sent on the link.
     pub media_at: Instant,
@@ -35,7 +36,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// A placeholder that fills unused entries.
+    /// A placeholder in unused entries of arrays.
     pub(crate) const NONE: Self = Self {
         number: LinkNumber::new(0).expect("link 0 exists"),
         free_at: Instant::ZERO,
@@ -52,7 +53,7 @@ impl Link {
         datagram_bytes: ByteCount::new(1_200),
     };
 
-    /// Creates link 0, idle, with default values otherwise.
+    /// Creates link 0 with `rate` and `owd`: idle, without losses or a window, always in time.
     pub fn new(rate: Bitrate, owd: Duration) -> Self {
         Self { rate, sustained: rate, owd, ..Self::NONE }
     }

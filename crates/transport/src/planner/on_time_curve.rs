@@ -7,9 +7,9 @@ pub struct OnTimeCurve {
 }
 
 impl OnTimeCurve {
-    /// Always in time.
+    /// Curve of a link on which every packet arrives in time.
     pub const SURE: Self = Self { by_headroom: [Probability::ONE; Self::STEPS] };
-    /// Number of distinct headrooms.
+    /// Number of classes of headroom, each with its own probability.
     pub(crate) const STEPS: usize = HEADROOM.len() + 1;
 
     /// Creates the curve from these probabilities, smallest headroom first.
@@ -22,7 +22,7 @@ impl OnTimeCurve {
         self.by_headroom[Self::step(headroom)]
     }
 
-    /// Returns the index of this headroom.
+    /// Returns the index of the class that `headroom` belongs to, 0 for the smallest.
     pub(crate) fn step(headroom: Duration) -> usize {
         HEADROOM.iter().take_while(|bound| headroom >= **bound).count()
     }

@@ -15,7 +15,7 @@ pub trait Factory: Debug + Send + Sync {
 
 /// A policy that plans media units.
 pub trait Planner: Debug + Send {
-    /// Plans a unit for `links`, those that may carry media, in order of link numbers.
+    /// Plans a unit for `links`: those that may carry media, in order of link numbers.
     ///
     /// # Errors
     /// [`SendError::NoLink`], [`SendError::TooLarge`] or [`SendError::Congested`].
@@ -26,22 +26,26 @@ pub trait Planner: Debug + Send {
         now: Instant,
     ) -> Result<UnitPlan<'_>, SendError>;
 
-    /// Returns the source bits per second that the application may send over `links`.
+    /// Returns the rate of all media units together, without repair packets and headers, that the
+    /// application may send over `links`; zero asks for a pause.
     fn budget(&self, links: &[Link], now: Instant) -> Bitrate;
 
-    /// Returns the bytes that may be in flight beyond each link's window, as of the last unit.
+    /// Returns the bytes by which media in flight may exceed each link's window, as of the last
+    /// unit.
     fn reserve(&self) -> ByteCount {
         ByteCount::ZERO
     }
 
-    /// Handles the totals of a delivery report: units delivered and lost. Totals older than the
-    /// last ones are ignored.
+    /// Handles the totals of media units delivered and lost since the session began, from a
+    /// delivery report. Totals older than the last ones must be ignored.
     fn on_delivery_report(&mut self, _delivered: u64, _lost: u64) {}
 
-    /// Records a packet that did not arrive in time, by random loss or by a failure of its link.
+    /// Records a media packet that did not arrive in time: by chance, if the argument is true, or
+    /// by a failure of its link.
     fn on_missed(&mut self, _by_chance: bool) {}
 
-    /// Returns whether every packet assigned to a link is also sent over all others.
+    /// Returns whether every packet assigned to a link is also sent over all others that may carry
+    /// media.
     fn copies(&self) -> bool {
         false
     }
@@ -50,17 +54,18 @@ pub trait Planner: Debug + Send {
 /// A media unit as a planner sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
-    /// Its length.
+    /// Length of the unit.
     pub bytes: ByteCount,
-    /// Latest arrival time, on our clock.
+    /// Latest useful arrival time, on our clock.
     pub deadline: Instant,
 }
 
 /// A decision about how a unit is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnitPlan<'a> {
-    /// Cut and protection.
+    /// Number of source and repair packets, and the length of each.
     pub packets: Plan,
-    /// Index of the link for each packet, or `None` for a packet that is not sent.
+    /// For each packet, the index of its link among those passed to [`Planner::plan`]; `None` for a
+    /// packet that is not sent.
     pub assignment: &'a [Option<usize>],
 }

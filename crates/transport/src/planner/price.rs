@@ -1,7 +1,7 @@
 use super::shares::Target;
 
-/// The price of a miss, controlled so that actual misses match the target. It is the multiplier of
-/// the miss constraint (a shadow price), found by a stochastic subgradient.
+/// The price of a missed unit, controlled so that actual misses match the target. It is the
+/// multiplier of the miss constraint (a shadow price), found by a stochastic subgradient.
 ///
 /// The links' shares predict how reliable a unit is if links fail independently and the future
 /// resembles the past. Both assumptions are wrong by a factor that this loop learns. A miss raises
@@ -24,21 +24,23 @@ pub(crate) struct Price {
     load: Led,
     /// Price driven by misses from random loss.
     repair: Led,
-    /// Reported totals of units delivered and lost.
+    /// Last reported totals of units delivered and lost; `None` before the first report.
     told: Option<(u64, u64)>,
-    /// Recent packets that failed with their link, exponentially decayed, and those missed by
-    /// chance.
+    /// Recent packets that were missed with their link, exponentially decayed.
     failed: f64,
+    /// Recent packets that were missed by chance, exponentially decayed.
     by_chance: f64,
 }
 
 /// A price driven by misses.
 #[derive(Debug, Clone, Copy)]
 struct Led {
+    /// Natural logarithm of the price.
     log: f64,
-    /// Misses that may raise the price now.
+    /// Number of misses that may raise the price now.
     allowance: f64,
-    /// Misses that did not raise the price and are still to be paid off.
+    /// Number of misses that did not raise the price and keep it from falling until units in time
+    /// have paid them off.
     owed: f64,
 }
 
@@ -55,7 +57,7 @@ impl Price {
         Target { price: self.load.log.exp(), risk, spread }
     }
 
-    /// Records a missed packet, by chance or with its link.
+    /// Records a missed packet: by chance if `by_chance`, otherwise with its link.
     pub(crate) fn on_missed(&mut self, by_chance: bool) {
         let count = if by_chance { &mut self.by_chance } else { &mut self.failed };
         *count += 1.0;
@@ -93,25 +95,28 @@ impl Led {
     }
 }
 
-/// Step of the log price: fifty misses above the accepted number raise the price by e.
+/// Step of the logarithm of the price for one miss: fifty misses above the accepted number raise
+/// the price by a factor of e.
 const STEP: f64 = 0.02;
-/// Initial price, times the target.
+/// Product of the initial price and the target.
 const PRICE_FIRST: f64 = 0.2;
 const PRICE_LEAST: f64 = 0.05;
-/// Ceiling, times the target. At a ceiling four times as high recordings miss as many units. A link
-/// that alternates between fast and slow carries 2.9 Mbit/s instead of 4.4.
+/// Product of the highest price for load and the target. At a ceiling four times as high,
+/// recordings miss as many units, and a link that alternates between fast and slow carries 2.9
+/// Mbit/s instead of 4.4.
 const PRICE_MOST: f64 = 0.25;
-/// Ceiling of the repair price, times the target.
+/// Product of the highest price for repair and the target.
 const REPAIR_MOST: f64 = 8.0;
-/// Consecutive misses that raise the price at once: those of a 30 ms stall at 360 units a second.
+/// Number of misses in a row that raise the price: those of a 30 ms stall at 360 units a second.
 const BURST: f64 = 12.0;
-/// Multiple of the accepted miss ratio that raises the price during a longer burst.
+/// Multiple of the accepted miss ratio up to which misses raise the price during a longer burst.
 const SUSTAINED: f64 = 8.0;
 /// Number of units after which a missed packet's weight is 1/e: a third of a second.
 const MISSES_MEMORY: f64 = 120.0;
 /// Minimum number of packets missed by chance for an estimate.
 const CHANCE_LEAST: f64 = 4.0;
-/// Misses accepted in eleven seconds at a target of 1 % and 360 units a second.
+/// Maximum number of misses still to be paid off: those accepted in eleven seconds at a target of 1
+/// % and 360 units a second.
 const OWED_MOST: f64 = 40.0;
 /// Repair is omitted if it improves a unit's reliability by less than this share of the total
 /// value.

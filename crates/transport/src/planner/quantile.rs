@@ -19,14 +19,19 @@ pub struct Quantile {
     code: Code,
     /// True if units must survive the loss of any one link.
     spread: bool,
-    /// True if the other links carry enough to make that survival worthwhile at present.
+    /// True if the links other than the fastest carry enough to make that survival worthwhile at
+    /// present.
     survival_pays: bool,
+    /// Smoothed rate and on-time probability of each link, by link number.
     weights: [Weight; LinkNumber::COUNT],
+    /// Time at which `weights` was last updated.
     weighed_at: Instant,
+    /// Minimum budget, as far as the links carry it.
     floor: Bitrate,
     unit_interval: UnitInterval,
+    /// Bytes by which media in flight may exceed each link's window, as of the last unit.
     reserve: ByteCount,
-    /// Time of the last probe packet on each link without media.
+    /// Time of the last repair packet sent to probe each link without media, by link number.
     probed_at: [Instant; LinkNumber::COUNT],
     assignment: Vec<Option<usize>>,
 }
@@ -41,7 +46,8 @@ impl Factory for QuantileFactory {
     }
 }
 
-/// Recent state of a link: its rate in bit/s, and the probability that its packets arrived in time.
+/// Smoothed state of a link: its rate in bit/s, and the probability that its packets arrive in
+/// time.
 #[derive(Debug, Clone, Copy)]
 struct Weight {
     rate: f64,
@@ -49,7 +55,7 @@ struct Weight {
 }
 
 impl Weight {
-    /// No samples yet; assume reliable.
+    /// State before the first sample: no rate, and assumed reliable.
     const NONE: Self = Self { rate: 0.0, probability: 1.0 };
 }
 
@@ -71,14 +77,14 @@ impl Quantile {
         }
     }
 
-    /// Returns whether units must survive the loss of any one link.
+    /// Returns whether units must survive the loss of any one link at present.
     fn is_spread(&self) -> bool {
         self.spread && self.survival_pays
     }
 
-    /// Updates `survival_pays`. Survival pays while the other links together carry enough for units
-    /// to survive the loss of the fastest. It also pays while they carry more than the expected
-    /// gain without that protection.
+    /// Updates `survival_pays`. Survival pays while the other links together carry a sufficient
+    /// share of what the fastest carries. It also pays while they alone carry more than the fastest
+    /// would be worth without that protection, given its reliability.
     fn weigh_survival(&mut self, links: &[Link], budgets: &[LinkBudget], now: Instant) {
         let elapsed = now.since(self.weighed_at).as_secs_f64();
         self.weighed_at = now;
@@ -104,8 +110,8 @@ impl Quantile {
         self.survival_pays = links.len() < 2 || worth || needed;
     }
 
-    /// Returns how much each link can take of a unit with lifetime `span`, and its on-time
-    /// probability for a unit that occupies it for `taken`.
+    /// Returns for each link how much it can carry of a unit with lifetime `span`, and its on-time
+    /// probability for a unit whose packets it takes the time `taken` to send.
     fn budgets(
         &self,
         links: &[Link],
@@ -143,8 +149,8 @@ impl Quantile {
         budgets
     }
 
-    /// Returns how long a unit occupies the links when it is shared among them: one unit interval,
-    /// or less for a small unit when units are far apart.
+    /// Returns how long the links take to send the packets of a unit that is shared among them: one
+    /// unit interval, or less for a small unit when units are far apart.
     fn taken(&self, unit: ByteCount, links: &[Link]) -> Duration {
         let interval = self.unit_interval.interval();
         match interval >= FAR_APART {
@@ -189,8 +195,8 @@ impl Quantile {
         sizes.fold(0.0, f64::max)
     }
 
-    /// Returns the source bits per second that the links carry at most, regardless of reliability,
-    /// reduced by queueing. It caps the floor.
+    /// Returns the maximum rate of media units that the links carry, regardless of reliability,
+    /// without headers and reduced by queueing. It caps the floor.
     fn carried(&self, links: &[Link], now: Instant) -> Bitrate {
         let half = self.unit_interval.span().as_secs_f64() / 2.0;
         let granted = granted(links);
@@ -214,8 +220,8 @@ impl Quantile {
     }
 }
 
-/// Returns the rate left for media. On links with a high total rate this is everything, because the
-/// remaining traffic is small.
+/// Returns the part of the link's rate that is left for media; `granted` is the total rate of all
+/// links. If that is high, it is the whole rate, because the other traffic is small.
 fn media_rate(link: &Link, granted: Bitrate) -> Bitrate {
     match granted < THIN {
         true => (link.rate - link.control_rate).max(link.rate.scale(MEDIA_LEAST)),
@@ -310,7 +316,8 @@ impl Planner for Quantile {
     }
 }
 
-/// Returns the bytes that units at the floor rate may have in flight beyond a link's window.
+/// Returns the bytes by which units at the rate `floor` may exceed a link's window in flight: those
+/// of one lifetime `span`.
 ///
 /// The window holds back packets that would only lengthen a stall. Small units lengthen it little.
 /// Those of its last `span` arrive in time if they wait inside the link rather than here. The
@@ -320,24 +327,29 @@ fn reserve(floor: Bitrate, span: Duration, interval: Duration) -> f64 {
     (floor * span).get() as f64 + SYMBOL_AROUND_BYTES as f64 * units
 }
 
-/// Minimum rate of the other links, as a share of the fastest link's, to keep units surviving any
-/// one link. The second value resumes it. A small link must not hold a large one down.
+/// Smoothed rate of the other links, as a share of the fastest link's, below which units need no
+/// longer survive the loss of any one link. A small link must not hold a large one down.
 const SURVIVAL_LEFT: f64 = 0.5;
+/// Smoothed rate of the other links, as a share of the fastest link's, from which units must
+/// survive again.
 const SURVIVAL_BEGINS: f64 = 0.7;
-/// Same minimum for the current rates: two links that are fast in turns exceed either in sum.
+/// Current rate of the other links, as a share of the fastest link's, below which units need not
+/// survive either: of two links that are fast in turns, both have high smoothed rates.
 const SURVIVAL_NOW: f64 = 0.4;
-/// Below this share the other links cannot replace the fastest, however unreliable it is.
+/// Share of the fastest link's rate below which the other links cannot replace it, however
+/// unreliable it is.
 const SURVIVAL_NEEDED: f64 = 0.25;
 /// Price factor of a miss caused by failure of the fastest link: such misses are consecutive.
 const FAILURE_DEARER: f64 = 2.0;
 const WEIGHED_OVER: Duration = Duration::from_secs(2);
-/// Total rate of low-rate links: a unit is one or two packets, and each more is a large share.
+/// Total rate of all links below which they count as low-rate: a unit is one or two packets, and
+/// each further one takes a large share.
 const THIN: Bitrate = Bitrate::from_kbps(2_000);
 /// Minimum share of a link's rate for media, whatever else is sent there.
 const MEDIA_LEAST: f64 = 0.1;
-/// Minimum share of that for source bytes, however small the units are.
+/// Minimum share of media's rate for source bytes, however small the units are.
 const SOURCE_LEAST: f64 = 0.1;
-/// Interval between probe packets on a link without media.
+/// Interval at which a link without media gets a repair packet to measure it.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 /// Unit interval from which units are pictures: their transmission time then affects their
 /// reliability.
@@ -346,11 +358,11 @@ const FAR_APART: Duration = Duration::from_millis(8);
 const LONGER: f64 = 1.25;
 /// Candidate unit sizes as shares of what the links carry between two such units.
 const LOADS: [f64; 6] = [1.0, 0.85, 0.7, 0.55, 0.4, 0.25];
-/// Maximum pacing delay of a packet beyond one unit's interval.
+/// Maximum time for which pacing may delay a packet beyond one unit's interval.
 const CREDIT_TIME: Duration = Duration::from_millis(5);
-/// Minimum room of a link: bytes of a small packet.
+/// Minimum room in bytes of at least one link for a budget above zero: that of a small packet.
 const ROOM_LEAST: f64 = 150.0;
-/// GF(2^8) has room for 256 packets in a block.
+/// Maximum number of packets in a block: the elements of GF(2^8).
 const PACKETS_MAX: usize = 256;
 
 #[cfg(test)]

@@ -9,23 +9,24 @@
 use crate::protect::Plan;
 use crate::wire::{LinkNumber, Prefix, SYMBOL_AROUND_BYTES};
 
-/// The budget of one link for one unit.
+/// Amount of one unit that one link can carry, and how reliably.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LinkBudget {
-    /// Datagram bytes that the link takes in one unit's time.
+    /// Datagram bytes that the link sends between two units at its rate.
     pub(crate) pace: f64,
-    /// Bytes that it could take now beyond that with little queueing; negative while its queue is
-    /// longer.
+    /// Datagram bytes that the link could take now beyond `pace` with little queueing; negative
+    /// while its queue is longer.
     pub(crate) credit: f64,
-    /// Bytes that it can still send in time, set only if the links' total rate is low. Units
-    /// encoded for such links are accepted up to this limit. On other links, units that would wait
-    /// long are refused.
+    /// Datagram bytes that the link can send before the unit's deadline; `None` unless the links'
+    /// total rate is low. Units encoded for such links are accepted up to this limit. On other
+    /// links, units that would wait long are refused.
     pub(crate) in_time: Option<f64>,
-    /// Bytes that may still be in flight unreported; negative if the window is exceeded.
+    /// Datagram bytes that the link's window allows; negative if it is exceeded, infinite without a
+    /// window.
     pub(crate) room: f64,
-    /// Bytes beyond that, for units that could not be sent otherwise.
+    /// Datagram bytes beyond `room`, for units that could not be sent otherwise.
     pub(crate) reserve: f64,
-    /// True if nothing is queued there.
+    /// True if no media is queued on the link.
     pub(crate) idle: bool,
     /// Probability that a packet queued now arrives in time.
     pub(crate) probability: f64,
@@ -46,12 +47,12 @@ impl LinkBudget {
     };
 }
 
-/// Returns the largest unit that can be planned, in bytes.
+/// Returns the length of the largest unit that can be planned, in bytes.
 pub(crate) fn unit_bytes_max(symbol_bytes_max: usize) -> usize {
     SOURCES_MAX * symbol_bytes_max - Prefix::BYTES
 }
 
-/// The target of a plan.
+/// The reliability that a plan must reach, and the price of a miss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Target {
     /// Cost of a miss, as a multiple of the links' total capacity.
@@ -111,7 +112,8 @@ pub(crate) fn size(budgets: &[LinkBudget], target: &Target, symbol_bytes_max: us
     (bytes - packets * SYMBOL_AROUND_BYTES as f64 - Prefix::BYTES as f64).max(0.0)
 }
 
-/// Returns the best load among the sums of all subsets of `shares`, at most `SUBSETS`.
+/// Returns the best number of bytes to load on the links, among the sums of all subsets of
+/// `shares`, of which there are at most `SUBSETS`. `most` caps the sums.
 fn best<const SUBSETS: usize>(shares: &[(f64, f64)], total: f64, most: f64, price: f64) -> f64 {
     let mut subsets = [(0.0, 1.0); SUBSETS];
     for (index, share) in shares.iter().enumerate() {
@@ -134,8 +136,8 @@ fn best<const SUBSETS: usize>(shares: &[(f64, f64)], total: f64, most: f64, pric
     best
 }
 
-/// Returns the value of `share` of the links' total capacity, minus the price of a miss, if it
-/// arrives with probability `sure`. The first element is the part of `share` that achieves it. A
+/// Returns which part of `share`, a share of the links' total capacity, is best to use if it
+/// arrives with probability `sure`, and the value of that minus the price of a miss. The price of a
 /// miss is assumed to grow with the square of the load; the price control loop finds the scale.
 pub(crate) fn worth(share: f64, sure: f64, price: f64) -> (f64, f64) {
     let dear = price * (1.0 - sure);
@@ -172,8 +174,8 @@ fn add_share(subsets: &mut [(f64, f64)], (bytes, probability): (f64, f64)) {
     }
 }
 
-/// Returns the part of `bytes`, a unit's size, that the links carry with the packets of its plan,
-/// including repair.
+/// Returns `bytes`, a unit's size, reduced in proportion if the packets of its plan, including
+/// repair, exceed what the links carry. Returns `bytes` if no plan exists.
 pub(crate) fn size_as_planned(
     bytes: f64,
     budgets: &[LinkBudget],
@@ -258,22 +260,23 @@ pub(crate) fn plan(
     fallback.map(|(_, shares)| shares)
 }
 
-/// A demand on the links; the next one applies if the previous one is insufficient.
+/// Limits on what the links carry of a unit. They are tried in order until a cut meets the target.
 struct Attempt {
     /// Number of unit intervals that a link's share may take.
     unit_times: f64,
     /// On-time probability up to which a link carries no share.
     likely: f64,
-    /// True if links may exceed their room.
+    /// True if links may exceed their room by their reserve.
     reserve: bool,
 }
 
-/// One way to cut a unit, and the packets of each link.
+/// One way to cut a unit into source packets, with the number of packets for each link.
 struct Block<'a> {
     source_count: usize,
     budgets: &'a [LinkBudget],
-    /// Maximum packets of each link.
+    /// Maximum number of packets of each link.
     most: [usize; LinkNumber::COUNT],
+    /// Number of packets of each link.
     counts: [usize; LinkNumber::COUNT],
 }
 
@@ -297,7 +300,8 @@ impl<'a> Block<'a> {
     }
 
     /// Returns the minimum number of packets that can meet the target: k, plus the busiest link's
-    /// packets if any link may fail. That sum is smallest when all carry the same number.
+    /// packets if the unit must survive the loss of any link. That sum is smallest when all links
+    /// carry the same number.
     fn packets_least(&self, target: &Target) -> usize {
         let alive = self.most.iter().filter(|most| **most > 0).count();
         match target.spread && alive > 1 {
@@ -350,8 +354,8 @@ impl<'a> Block<'a> {
         left >= self.source_count && self.probability() >= 1.0 - risk
     }
 
-    /// Returns the probability that at least k packets arrive, if links fail completely and
-    /// independently.
+    /// Returns the probability that at least k packets arrive in time, if links fail completely and
+    /// independently, and packets of the others are lost at random.
     fn probability(&self) -> f64 {
         match self.source_count <= SOURCES_USUAL {
             true => self.probability_of::<{ SOURCES_USUAL + 1 }>(),
@@ -359,7 +363,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Computes the same for fewer than `SUMS` source packets.
+    /// Returns the same probability, for fewer than `SUMS` source packets.
     fn probability_of<const SUMS: usize>(&self) -> f64 {
         let most = self.source_count;
         let mut sums = [0.0; SUMS];
@@ -382,7 +386,8 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Returns the distribution `sums` extended by `count` packets of a link with random losses.
+/// Returns the distribution of the number of packets that arrive, `sums`, extended by `count`
+/// packets of a link with random losses. Numbers above `most` count as `most`.
 fn lossy<const SUMS: usize>(
     sums: &[f64; SUMS],
     most: usize,
@@ -402,7 +407,7 @@ fn lossy<const SUMS: usize>(
     after
 }
 
-/// Minimum on-time probability of a link that carries a share.
+/// On-time probability up to which a link carries no share while others suffice.
 const PROBABILITY_LEAST: f64 = 0.3;
 /// Loss probability below which losses are left to the outer loop.
 const LOSS_LEAST: f64 = 0.002;
@@ -410,9 +415,10 @@ const LOSS_LEAST: f64 = 0.002;
 const DEVIATIONS: f64 = 2.0;
 /// Number of units over which credit is spent.
 const CREDIT_UNITS: f64 = 4.0;
-/// Number of links whose subsets are enumerated; smaller shares only add a margin.
+/// Maximum number of links whose subsets are enumerated, those with the largest shares; the smaller
+/// ones only add a margin.
 const SUBSET_LINKS: usize = 8;
-/// Usual number of links; its subsets fit a few cache lines.
+/// Usual maximum number of links; their subsets fit a few cache lines.
 const SUBSET_LINKS_USUAL: usize = 4;
 const ATTEMPTS: [Attempt; 5] = [
     Attempt { unit_times: 1.0, likely: PROBABILITY_LEAST, reserve: false },
@@ -435,7 +441,8 @@ const SOURCES_USUAL: usize = 15;
 const PACKETS_MAX: usize = 256;
 /// Overhead of IPv4 and UDP per datagram.
 const IP_BYTES: usize = 28;
-/// Repair that lowers the risk by less than a tenth is omitted.
+/// Factor on the smallest possible risk up to which packets are removed: repair that lowers the
+/// risk by less than a tenth is omitted.
 const NEARLY: f64 = 1.1;
 
 #[cfg(test)]

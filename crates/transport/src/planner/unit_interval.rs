@@ -1,21 +1,21 @@
 use tautline_units::{Duration, Instant};
 
-/// The unit_interval of the application's media units: their interval and lifetime.
+/// Interval and lifetime of the media units that the application hands over.
 #[derive(Debug, Clone)]
 pub(super) struct UnitInterval {
-    /// Smoothed interval between units, in seconds.
+    /// Smoothed interval between units, in seconds; `None` before the second unit.
     interval: Option<f64>,
     unit_at: Option<Instant>,
     span: Duration,
 }
 
 impl UnitInterval {
-    /// Creates an unknown unit_interval; `span` is the assumed lifetime before the first unit.
+    /// Creates the state before the first unit, for which `span` is the assumed lifetime.
     pub(super) fn new(span: Duration) -> Self {
         Self { interval: None, unit_at: None, span }
     }
 
-    /// Records a unit. Our overhead per unit is constant, however small the unit is.
+    /// Records a unit that is handed over now and must arrive by `deadline`.
     pub(super) fn on_unit(&mut self, deadline: Instant, now: Instant) {
         self.span = deadline.since(now);
         if let Some(at) = self.unit_at {
@@ -28,21 +28,23 @@ impl UnitInterval {
         self.unit_at = Some(now);
     }
 
-    /// Returns the time between two units; a slice interval while it is unknown.
+    /// Returns the smoothed time between two units, within 0.5 to 200 ms; that of slices before the
+    /// second unit.
     pub(super) fn interval(&self) -> Duration {
         let seconds = self.interval.unwrap_or(INTERVAL_GUESS);
         Duration::from_secs_f64(seconds).clamp(INTERVAL_LEAST, PAUSE)
     }
 
-    /// Returns the lifetime of the last unit.
+    /// Returns the lifetime of the last unit, from hand-over to deadline; the assumed one before
+    /// the first.
     pub(super) fn span(&self) -> Duration {
         self.span
     }
 }
 
 const INTERVAL_SHARE: f64 = 64.0;
-/// Longest interval used as a sample: a paused encoder shows nothing about its unit_interval.
+/// Maximum interval that a sample counts as: a paused encoder shows nothing about its interval.
 const PAUSE: Duration = Duration::from_millis(200);
-/// 360 slices a second.
+/// Assumed interval before the second unit, in seconds: that of 360 slices a second.
 const INTERVAL_GUESS: f64 = 1.0 / 360.0;
 const INTERVAL_LEAST: Duration = Duration::from_micros(500);

@@ -9,57 +9,62 @@ use tautline_units::{Duration, Instant};
 /// it now and then.)
 #[derive(Debug, Clone, Default)]
 pub(super) struct Competing {
-    /// Part of the queueing delay that is not ours.
+    /// Part of the queueing delay that our packets did not cause.
     theirs: Duration,
     follows: Option<Follows>,
     found: Option<Found>,
 }
 
-/// A period in which the rate is held back and arrival and sending rates are equal.
+/// A period in which our rate is held back, a queue persists, and arrival and sending rates are
+/// equal. If it lasts, the queue is not ours.
 #[derive(Debug, Clone, Copy)]
 struct Follows {
     since: Instant,
-    /// Queueing delay at its start.
+    /// Queueing delay at the start of the period.
     queue: Duration,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Found {
-    /// Time of the next check whether the queue is still competing traffic's, and whether it has
-    /// begun.
+    /// Start of the present or next check whether the queue is still competing traffic's.
     check_at: Instant,
+    /// True during a check.
     checking: bool,
-    /// Maximum rate during a check of a light load, which the rate share would not lower, bit/s.
+    /// Maximum rate during a check of a light load, bit/s: a load that a share of the capacity
+    /// would not lower. `None` outside such a check.
     thin: Option<f64>,
     /// Time at which losses last lowered the rate.
     lowered_at: Instant,
-    /// Time since which there has been no queue.
+    /// Time since which there has been no queue; `None` while there is one.
     empty_since: Option<Instant>,
 }
 
-/// Input from a report.
+/// Input of the detector from one report; rates in bit/s.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shown {
-    /// Total standing queue.
+    /// Delay of the whole standing queue.
     pub(super) queue: Duration,
-    /// Arrival rate of datagrams, corrected for random loss, and the sending rate of the same
-    /// datagrams.
+    /// Arrival rate of datagrams, corrected for random loss.
     pub(super) received: f64,
+    /// Sending rate of the same datagrams.
     pub(super) offered: f64,
-    /// Current sending rate, and the capacity estimate.
+    /// Current sending rate.
     pub(super) left: f64,
+    /// Capacity estimate.
     pub(super) capacity: f64,
+    /// Minimum RTT.
     pub(super) rtt: Duration,
     /// True if the estimate is at its minimum, so that the rate cannot be held back further.
     pub(super) least: bool,
 }
 
-/// Our share of the queueing delay.
+/// Conclusions of the detector from one report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Told {
+    /// Part of the queueing delay that our own packets caused.
     pub(super) ours: Duration,
     /// Arrival rate while a check of a light load drained the queue: the link's full capacity,
-    /// bit/s.
+    /// bit/s. `None` unless such a check has just ended so.
     pub(super) carried: Option<f64>,
 }
 
@@ -69,22 +74,23 @@ impl Competing {
         self.found.is_some()
     }
 
-    /// Returns the part of the queueing delay that is not ours.
+    /// Returns the part of the queueing delay that our own packets did not cause.
     pub(super) fn theirs(&self) -> Duration {
         self.theirs
     }
 
-    /// Returns the share of the rate that remains during a check.
+    /// Returns the factor on the sending rate: [`CHECK_SHARE`] during a check, otherwise 1.
     pub(super) fn share(&self) -> f64 {
         if self.found.is_some_and(|found| found.checking) { CHECK_SHARE } else { 1.0 }
     }
 
-    /// Returns the maximum rate of a light load during a check, bit/s.
+    /// Returns the maximum sending rate, bit/s; infinite except during a check of a light load.
     pub(super) fn rate_most(&self) -> f64 {
         self.found.and_then(|found| found.thin).unwrap_or(f64::INFINITY)
     }
 
-    /// Handles a report and returns our share of the queueing delay.
+    /// Handles a report and returns our part of the queueing delay. A delay of at most `seen` does
+    /// not count as a queue.
     pub(super) fn observe(&mut self, shown: &Shown, seen: Duration, now: Instant) -> Told {
         self.theirs = self.theirs.min(shown.queue);
         let carried = match self.found {
@@ -119,8 +125,9 @@ impl Competing {
         }
     }
 
-    /// Checks whether the queue is still competing traffic's, by sending less for a while, also for
-    /// a light load. Returns the link's capacity if the queue turns out to be ours.
+    /// Checks at intervals whether the queue is still competing traffic's, by sending less for a
+    /// while. If the queue drains meanwhile or has been empty for a while, competing traffic is no
+    /// longer found. Returns the link's capacity if a light load's own queue drained.
     fn check(
         &mut self,
         mut found: Found,
@@ -153,7 +160,9 @@ impl Competing {
         None
     }
 
-    /// Records losses in the queue of competing traffic; returns true if they must lower the rate.
+    /// Records losses in the queue of competing traffic; returns true if they must lower the rate:
+    /// at most once per round trip through the queue. Returns false if no competing traffic is
+    /// found.
     pub(super) fn on_overflow(&mut self, rtt: Duration, queue: Duration, now: Instant) -> bool {
         let Some(found) = &mut self.found else { return false };
         let lowers = now.since(found.lowered_at) > rtt + queue;
@@ -170,7 +179,8 @@ impl Competing {
 }
 
 impl Follows {
-    /// Returns whether the period has ended: the queue grew or shrank, or the rates differ.
+    /// Returns whether the period has ended: the queue has grown or shrunk since its start by more
+    /// than fluctuations do, or arrival and sending rates differ.
     ///
     /// At the minimum rate there are too few packets in 60 ms for a rate, and the queue alone
     /// decides.
@@ -184,23 +194,26 @@ impl Follows {
 
 /// Relative difference up to which arrival and sending rates are equal, as accurate as 60 ms allow.
 const APART: f64 = 0.12;
-/// Difference of a queue between consecutive reports.
+/// Change of a queue's delay that fluctuations explain, in addition to [`APART`] of the elapsed
+/// time.
 const WANDERS: Duration = Duration::from_millis(4);
 /// Share of the capacity below which the rate counts as held back.
 const HELD_BACK: f64 = 0.86;
 const FOLLOWS_LEAST: Duration = Duration::from_millis(150);
-/// Sending rate during a check, then the interval of checks, and their duration beyond a round
-/// trip.
+/// Factor on the sending rate during a check.
 const CHECK_SHARE: f64 = 0.6;
-/// Minimum rate that can be lowered; below it there is no media.
+/// Sending rate from which a light load is checked, bit/s; below it there is no media.
 const CHECKED_LEAST: f64 = 100e3;
 /// Share of the capacity below which a load is light: nothing else shows that it is too high. (At
 /// .5, two links of which one is shared with CUBIC carry 8.2 Mbit/s instead of 8.4.)
 const THIN: f64 = 0.2;
+/// Time from the end of one check to the start of the next.
 const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
+/// Duration of a check, in addition to a round trip.
 const CHECK_TIME: Duration = Duration::from_millis(80);
 /// Ratio of arrival to sending rate from which our own queue drains.
 const DRAINS: f64 = 1.3;
+/// Time without a queue after which competing traffic is gone.
 const EMPTY_FOR: Duration = Duration::from_millis(500);
 
 #[cfg(test)]

@@ -52,40 +52,40 @@ pub trait Controller: Debug + Send {
 /// Input of a controller for one report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
-    /// Rates of the last tenth of a second; each sample is passed once.
+    /// Rates of the last tenth of a second; `None` in reports between two samples.
     pub sample: Option<Sample>,
-    /// Time of the report on the peer's clock.
+    /// Time on the peer's clock at which the report was taken.
     pub taken_at: Instant,
-    /// Bytes that had arrived by then, since the session began.
+    /// Bytes that had arrived by `taken_at`, since the session began.
     pub received: ByteCount,
-    /// Bytes sent by now, since the session began.
+    /// Bytes sent by now, since the session began, without MTU probes.
     pub sent: ByteCount,
     /// Send time of the newest datagram that arrived, and the bytes sent up to and including it.
     /// `None` if the report covers no newer datagram.
     pub newest: Option<(Instant, ByteCount)>,
-    /// Sending duration of the run of missing datagrams that follows the newest one known from the
-    /// previous report.
+    /// Time from the first to the last send time in the run of missing datagrams that follows the
+    /// newest one known from the previous report; zero without such a run.
     pub hole: Duration,
-    /// Bytes of everything declared lost.
+    /// Bytes of everything declared lost, since the session began, that has not arrived since.
     pub lost: ByteCount,
     /// Standing queue: minimum excess of the one-way delays of the last 60 ms over the minimum of
     /// ten seconds.
     pub queue: Duration,
     /// Smoothed difference between the delays of consecutive datagrams.
     pub jitter: Duration,
-    /// Time by which datagrams have arrived behind newer ones.
+    /// Time by which recent datagrams have arrived later than newer ones; zero if by very little.
     pub reordering: Duration,
     /// Bytes that had not arrived at the time of the report but would have without queueing.
     pub waiting: ByteCount,
-    /// Marks on the datagrams that this report covers first; `None` without marking.
+    /// Marks on the datagrams that this report is the first to cover; `None` without marking.
     pub marked: Option<Marked>,
-    /// Queueing delay: RTT minus minimum RTT.
+    /// Queueing delay: smoothed RTT minus minimum RTT; `None` before the first pong.
     pub queueing: Option<Duration>,
-    /// Minimum RTT of the last ten seconds.
+    /// Minimum RTT of the last ten seconds; `None` before the first pong.
     pub rtt_min: Option<Duration>,
-    /// Interval between reports, if the peer announced one longer than usual.
+    /// Interval between reports that the peer announced; `None` if it is the configured one.
     pub feedback: Option<Duration>,
-    /// Now.
+    /// Time on our clock at which the report is handled.
     pub now: Instant,
 }
 

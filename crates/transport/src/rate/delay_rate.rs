@@ -24,46 +24,52 @@ use super::meter::Meter;
 /// are handled separately. Marks of the network ([`Marks`]) arrive before a queue is measurable.
 #[derive(Debug, Clone)]
 pub struct DelayRate {
-    /// Minimum and maximum granted rate, bit/s.
+    /// Minimum granted rate, bit/s.
     floor: f64,
+    /// Maximum capacity estimate, bit/s.
     ceiling: f64,
     /// Capacity estimate, bit/s.
     capacity: f64,
-    /// Report times by the peer's clock, and the bytes that had arrived.
+    /// Meter of the arrival rate over [`SPAN`], by the peer's clock.
     arrived: Meter,
-    /// Same from one report to the next.
+    /// Meter of the arrival rate from one report to the next, by the peer's clock.
     arrived_latest: Meter,
-    /// Arrival times of reports by our clock, and the bytes sent by then.
+    /// Meter of the current sending rate over [`SPAN`], by our clock.
     left: Meter,
-    /// Send times, by our clock, of the newest datagrams that arrived, and the bytes sent by then.
+    /// Meter of the rate at which the datagrams that have arrived were sent, over [`SPAN`], by our
+    /// clock.
     offered: Meter,
+    /// Last rate of `offered`, bit/s; zero before the first.
     offered_rate: f64,
+    /// Bytes sent up to and including the newest datagram known to have arrived.
     sent_until: ByteCount,
-    /// Recent maximum of the estimate, exponentially decayed.
+    /// Recent maximum of the estimate, exponentially decayed, bit/s.
     former: f64,
     reported_at: Option<Instant>,
     rtt_min: Duration,
-    /// Queue of our own traffic.
+    /// Standing queueing delay that our own traffic caused.
     queue: Duration,
-    /// Part of it that has not drained yet.
+    /// Part of `queue` that has not drained yet.
     draining: Duration,
     losses: Losses,
     competing: Competing,
     marks: Marks,
-    /// Arrival rate during a stall, bit/s.
+    /// Maximum rate during a stall, bit/s; `None` without a stall.
     stalled: Option<f64>,
-    /// Time by which datagrams arrive behind newer ones.
+    /// Time by which recent datagrams have arrived later than newer ones.
     reordering: Duration,
-    /// Difference between consecutive transits, now and at the previous report.
+    /// Smoothed difference between consecutive transits.
     jitter: Duration,
+    /// `jitter` at the previous report.
     jitter_before: Duration,
     /// Interval between reports.
     feedback: Duration,
     cause: Cause,
+    /// Granted rate, bit/s.
     granted: f64,
-    /// Rate when the cause was last reported.
+    /// Granted rate when `cause` was last set, bit/s.
     told: f64,
-    /// Cause reported for the queue of competing traffic.
+    /// Cause to report while competing traffic is found: jitter or a queue.
     competing_cause: Cause,
 }
 
@@ -82,14 +88,17 @@ impl Factory for DelayRateFactory {
 struct Rates {
     /// Current sending rate.
     left: f64,
-    /// Sending rate of the reported datagrams, and their arrival rate corrected for random loss.
+    /// Sending rate of the datagrams that have arrived.
     offered: f64,
+    /// Arrival rate, corrected for random loss.
     received: f64,
+    /// Arrival rate since the previous report, corrected for random loss.
     latest: f64,
 }
 
 impl DelayRate {
-    /// Starts at `initial` and stays below `ceiling`; both are above zero.
+    /// Creates a controller whose capacity estimate starts at `initial` and is at most `ceiling`;
+    /// both are above zero.
     pub fn new(initial: Bitrate, ceiling: Bitrate) -> Self {
         let floor = FLOOR.min(ceiling.as_f64());
         let granted = (initial.as_f64() * SHARE).max(floor);
@@ -132,7 +141,7 @@ impl DelayRate {
         Grant { rate, sustained: rate, window: Some(window), probing: false, cause: self.cause }
     }
 
-    /// Computes the granted rate, and updates the cause if the rate changed.
+    /// Computes the granted rate, and updates the cause if the rate changed by more than [`NEWS`].
     fn decide(&mut self, now: Instant) {
         let over = self.draining.saturating_sub(QUEUE_SEEN).as_secs_f64();
         let drain = match self.draining > QUEUE_FREE {
@@ -172,7 +181,8 @@ impl DelayRate {
         (self.cause, self.told) = (cause, self.granted);
     }
 
-    /// Returns the rates that the report shows; `None` while too little is known.
+    /// Returns the rates that the report shows; `None` while the meters cover less than half of
+    /// [`SPAN`].
     fn measure(&mut self, evidence: &Evidence) -> Option<Rates> {
         let left = self.left.measure(evidence.sent, evidence.now);
         let received = self.arrived.measure(evidence.received, evidence.taken_at);
@@ -258,14 +268,16 @@ impl DelayRate {
         self.capacity = self.capacity.max(grown.min(REACH * rates.received));
     }
 
-    /// Returns whether `waiting` bits have waited longer than `most`, beyond what reordering or a
-    /// radio's bursty delivery explains.
+    /// Returns whether the `waiting` bits, which could have arrived and have not, are more than the
+    /// link delivers within `most` and the time that reordering and a radio's bursty delivery
+    /// explain.
     fn waits(&self, waiting: f64, most: Duration, jitter: Duration) -> bool {
         let usual = self.capacity * (most + self.reordering + jitter * JITTERS).as_secs_f64();
         waiting > usual.max(WAITING_LEAST)
     }
 
-    /// Detects a stall: datagrams that could have arrived have not, and hardly anything arrives.
+    /// Detects the start and the end of a stall: datagrams that could have arrived have not, and
+    /// less than half of the sent rate arrives.
     fn note_stall(&mut self, rates: &Rates, evidence: &Evidence) {
         let waiting = evidence.waiting.get() as f64 * 8.0;
         // The jitter caused by the stall itself must not hide it.
@@ -390,21 +402,22 @@ fn overflows(marked: Option<Marked>) -> bool {
 
 /// Measurement span of rates: a picture interval at 15 pictures a second.
 const SPAN: Duration = Duration::from_millis(60);
-/// Span from one report to the next.
+/// Measurement span of the latest arrival rate: from one report to the next.
 const LATEST: Duration = Duration::from_millis(9);
 /// Minimum pause in arrivals that counts as a stall, unless reports are further apart: the time of
 /// two datagrams at 500 kbit/s.
 const PAUSE: Duration = Duration::from_millis(40);
-/// Queueing delay that stands out from jitter.
+/// Queueing delay above which there is a queue; jitter alone causes less.
 const QUEUE_SEEN: Duration = Duration::from_millis(6);
-/// Queueing delay above which the queue is drained.
+/// Queueing delay above which the rate is reduced to drain the queue.
 const QUEUE_FREE: Duration = Duration::from_millis(20);
 /// Additional queueing delay that would reduce the rate to zero without the minimum factor.
 const QUEUE_SPAN: Duration = Duration::from_millis(60);
 const DRAIN_LEAST: f64 = 0.05;
 /// Media's share of the capacity.
 const SHARE: f64 = 0.9;
-/// Time to double the estimate without a queue, at a [`DelayRate::pace`] of one.
+/// Time in which the estimate grows by a factor of e without a queue, at a [`DelayRate::pace`] of
+/// one.
 const GROWTH: Duration = Duration::from_secs(1);
 /// Bits sent until a queue is reported, within a round trip plus [`UNSEEN`], at which the pace is
 /// one. With the round trip alone, the nearer of two senders would get twice the farther one's
@@ -416,9 +429,11 @@ const PACE_MOST: f64 = 2.0;
 /// Rate, bit/s, up to which the pace is at most one: a single picture fills such a link. At 250
 /// kbit/s and a pace of two, one session in six had only 83 % complete pictures.
 const PACE_THIN: f64 = 500e3;
-/// Same while the estimate is below [`FALLEN`] of its recent maximum: recovery from a trough.
+/// Time in which the estimate grows by a factor of e while it is below [`FALLEN`] of its recent
+/// maximum: recovery from a trough.
 const GROWTH_FALLEN: Duration = Duration::from_millis(350);
 const FALLEN: f64 = 0.5;
+/// Time in which the remembered maximum of the estimate falls by a factor of e.
 const FORMER_LIFE: Duration = Duration::from_secs(10);
 /// Share of the estimate above which a link counts as used.
 const USED_SHARE: f64 = 0.5;
@@ -428,37 +443,39 @@ const LESS: f64 = 0.8;
 const APART: f64 = 0.05;
 /// Maximum ratio of the estimate to the arrival rate.
 const REACH: f64 = 2.0;
-/// With competing traffic: factor after a loss, and growth per second as a share of the recent
-/// capacity.
+/// Factor on the estimate after a loss in the queue of competing traffic.
 const FOREIGN_FALL: f64 = 0.75;
+/// Growth of the estimate per second with competing traffic, as a share of its recent maximum.
 const FOREIGN_GROWTH: f64 = 0.25;
-/// Queueing time and arrival ratio that indicate a beginning queue: bytes that could have arrived
-/// have not, and less than this share of the sent rate arrives.
+/// Queueing time that indicates a beginning queue, if bytes that could have arrived have waited
+/// longer.
 const BEGINS: Duration = Duration::from_millis(4);
+/// Ratio of arrival to sending rate below which such bytes indicate a beginning queue.
 const FULL: f64 = 0.985;
 /// Arrival ratio up to which the estimate does not grow.
 const STEMMED: f64 = 0.92;
+/// Queueing time that indicates a stall, if bytes that could have arrived have waited longer.
 const WAITING: Duration = Duration::from_millis(5);
 /// Jitter multiple in stall detection. With fewer, LTE recordings seem to stall all the time: their
 /// goodput fell to 0.4 of its value.
 const JITTERS: u32 = 8;
-/// Bits: more than two packets.
+/// Minimum number of waiting bits that indicates a queue or a stall: more than two packets.
 const WAITING_LEAST: f64 = 25e3;
 const GIVES_WAY: f64 = 0.5;
 /// Sending rate during a stall as a share of the arrival rate: the queue has to drain.
 const STALL_SHARE: f64 = 0.3;
-/// Relative change of the rate that is reported.
+/// Relative change of the granted rate above which its cause is set anew.
 const NEWS: f64 = 0.02;
-/// A packet of 250 bytes every 40 ms, unless the ceiling is lower: a link can always show an
-/// improvement.
+/// Minimum rate, bit/s, unless the ceiling is lower: a packet of 250 bytes every 40 ms, so that a
+/// link can always show an improvement.
 const FLOOR: f64 = 50e3;
-/// Multiple of the floor up to which the rate cannot be reduced further: a few packets cause such
-/// fluctuations.
+/// Multiple of the floor up to which the estimate counts as at its minimum: a few packets cause
+/// such fluctuations.
 const LEAST: f64 = 1.5;
 const FEEDBACK: Duration = Duration::from_millis(10);
 const SLACK: Duration = Duration::from_millis(10);
 const RTT_GUESS: Duration = Duration::from_millis(60);
-/// Two full datagrams, so that there is always something to measure.
+/// Minimum window in bytes: two full datagrams, so that there is always something to measure.
 const WINDOW_LEAST: u64 = 3_000;
 
 #[cfg(test)]

@@ -3,14 +3,15 @@ use tautline_units::{Bitrate, ByteCount};
 /// A controller's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
-    /// Pacing rate.
+    /// Rate at which the link's media is paced.
     pub rate: Bitrate,
     /// Rate that the application's budget may count on.
     pub sustained: Bitrate,
     /// Maximum number of unreported bytes in flight; `None` without a limit. It ends transmission
     /// on a link that falls silent.
     pub window: Option<ByteCount>,
-    /// True while probing: the pacer fills the rate with padding.
+    /// True while the controller tries a higher rate: what media does not use of the rate is filled
+    /// with padding.
     pub probing: bool,
     /// Cause of the present rate.
     pub cause: Cause,
@@ -83,7 +84,7 @@ impl Cause {
     /// All causes, in the order of their numbers.
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
-    /// Returns the number in snapshots.
+    /// Returns the number of the cause in snapshots.
     pub const fn number(self) -> u8 {
         self as u8
     }
@@ -93,17 +94,17 @@ impl Cause {
         Self::from_repr(number)
     }
 
-    /// Returns the name in tables and metrics.
+    /// Returns the name of the cause in tables and metrics, in kebab case.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Returns the words on the page.
+    /// Returns the words that the page shows for the cause.
     pub fn words(self) -> &'static str {
         strum::EnumMessage::get_message(&self).unwrap_or_default()
     }
 
-    /// Returns the documentation of this cause.
+    /// Returns the documentation of this cause, as it stands above its variant.
     pub fn docs(self) -> &'static str {
         strum::EnumMessage::get_documentation(&self).unwrap_or_default()
     }

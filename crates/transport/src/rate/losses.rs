@@ -15,15 +15,18 @@ use tautline_units::{ByteCount, Duration, Instant};
 pub(super) struct Losses {
     /// Totals of the last [`SPAN`] or [`BYTES`], whichever is longer.
     marks: VecDeque<Mark>,
-    /// Share lost at any rate.
+    /// Share of datagrams that is lost at random, whatever the rate.
     chance: f64,
+    /// Trial that is running at present.
     trial: Option<Trial>,
+    /// Rate above which datagrams are lost, if one is known.
     limit: Option<Limit>,
     rtt: Duration,
     reordering: Duration,
 }
 
-/// Totals of the datagrams up to the newest that arrived.
+/// Totals as of one report, in bytes: `sent` up to the newest datagram that arrived, and of these
+/// `received` and `lost`.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     at: Instant,
@@ -32,63 +35,69 @@ struct Mark {
     received: u64,
 }
 
-/// A period at a lower rate.
+/// A period at a lower rate, which shows whether losses end there.
 #[derive(Debug, Clone, Copy)]
 struct Trial {
-    /// Time from which reports cover it.
+    /// Time from which reports cover the period.
     from: Instant,
-    /// Totals at that time.
+    /// Totals of the first report from `from` on; `None` before it.
     first: Option<Mark>,
-    /// Share lost before, number of packets it is based on, and the arrival rate.
+    /// Share lost before the trial.
     lost: f64,
+    /// Number of full packets that `lost` is based on.
     packets: f64,
+    /// Arrival rate before the trial, bit/s.
     delivered: f64,
-    /// True if losses continued in a previous trial.
+    /// True if this is the second of two trials, because the first changed the losses without
+    /// ending them.
     again: bool,
 }
 
 /// A rate above which datagrams are lost.
 #[derive(Debug, Clone, Copy)]
 struct Limit {
+    /// Present value in bit/s; grows while nothing is lost.
     rate: f64,
-    /// Time of the last losses caused by it.
+    /// Time of the last losses that the limit caused.
     met_at: Instant,
-    /// Limit at that time.
+    /// Value of the limit at `met_at`, bit/s.
     met: f64,
-    /// True if chance does not explain it, or losses returned at a higher rate.
+    /// True if chance does not explain the end of the losses, or losses returned at a higher rate.
     confirmed: bool,
 }
 
-/// Result of a report.
+/// Reaction that the losses of one report demand of the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum News {
+    /// Nothing beyond [`Losses::rate_most`].
     Nothing,
-    /// More is lost than chance explains, with a queue.
+    /// A reaction to an overflowing queue: more is lost than chance explains, and there is a queue.
     Overflow,
 }
 
-/// Input from a report.
+/// Input of the classification from one report.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shown {
-    /// Sending duration of the run of missing datagrams before the newest one that arrived.
+    /// Time from the first to the last send time in a new run of missing datagrams.
     pub(super) hole: Duration,
-    /// Bytes sent up to the newest datagram that arrived, and the bytes that arrived.
+    /// Total bytes sent up to the newest datagram that arrived.
     pub(super) sent: ByteCount,
+    /// Total bytes that arrived.
     pub(super) received: ByteCount,
-    /// Bytes of everything declared lost.
+    /// Total bytes declared lost.
     pub(super) lost: ByteCount,
     /// True if there is a standing queue.
     pub(super) queued: bool,
-    /// Time by which datagrams arrive behind newer ones.
+    /// Time by which recent datagrams have arrived later than newer ones.
     pub(super) reordering: Duration,
-    /// Round trip without a queue.
+    /// Minimum RTT.
     pub(super) rtt: Duration,
-    /// Current sending rate.
+    /// Current sending rate, bit/s.
     pub(super) left: f64,
 }
 
 impl Losses {
-    /// Returns the share lost at any rate.
+    /// Returns the share of datagrams that is lost at random, whatever the rate.
     pub(super) fn chance(&self) -> f64 {
         self.chance
     }
@@ -98,13 +107,15 @@ impl Losses {
         self.trial.is_some()
     }
 
-    /// Returns the maximum sending rate, bit/s.
+    /// Returns the maximum sending rate by the running trial and the known limit, bit/s; infinite
+    /// without either.
     pub(super) fn rate_most(&self) -> f64 {
         let tried = self.trial.map_or(f64::INFINITY, |trial| trial.rate());
         tried.min(self.limit.map_or(f64::INFINITY, |limit| limit.rate * LIMIT_SHARE))
     }
 
-    /// Handles a report.
+    /// Handles a report, `elapsed` after the previous one: starts and judges trials, and sets,
+    /// tests and drops the limit.
     pub(super) fn observe(&mut self, shown: &Shown, elapsed: Duration, now: Instant) -> News {
         let (sent, received) = (shown.sent.get(), shown.received.get());
         let mark = Mark { at: now, sent, lost: shown.lost.get(), received };
@@ -154,7 +165,8 @@ impl Losses {
         News::Nothing
     }
 
-    /// Learns from a period without more losses than usual.
+    /// Handles a report that shows no more losses than usual: adapts the share lost at random, and
+    /// raises the limit or drops it.
     fn calm(&mut self, lost: f64, shown: &Shown, elapsed: Duration, now: Instant) {
         let share = elapsed.as_secs_f64();
         // Losses of an overflowing queue are not random, however slowly they increase.
@@ -223,7 +235,8 @@ impl Losses {
         self.marks.push_back(mark);
     }
 
-    /// Drops recent data because the link was silent.
+    /// Drops the recent totals and the trial, after a silence or an outage; keeps the share lost at
+    /// random and the limit.
     pub(super) fn clear(&mut self) {
         self.marks.clear();
         self.trial = None;
@@ -237,14 +250,14 @@ impl Limit {
 }
 
 impl Trial {
-    /// Returns the trial rate, bit/s. Fewer losses mean that a policer's rate is closer to what is
-    /// sent.
+    /// Returns the sending rate during the trial, bit/s: less than arrived before, and the lower
+    /// the more was lost. Fewer losses mean that a policer's rate is closer to what is sent.
     fn rate(self) -> f64 {
         self.delivered * (1.0 - self.lost - TRIAL_MARGIN).max(TRIAL_SHARE)
     }
 
-    /// Returns the probability of at most the share `lost` of `packets`, if the loss ratio is the
-    /// same before and during the trial.
+    /// Returns the probability that at most the share `lost` of `packets` packets is lost during
+    /// the trial if the loss ratio is the same before and during it.
     fn explains(self, lost: f64, packets: f64) -> f64 {
         let (before, during) = (self.lost * self.packets, lost * packets);
         let expected = (before + during) / (self.packets + packets) * packets;
@@ -259,7 +272,8 @@ impl Trial {
 }
 
 impl Mark {
-    /// Returns whether the marks from `next` on suffice.
+    /// Returns whether the marks from `next` up to this one span enough time and bytes, so that the
+    /// mark before `next` can be dropped.
     fn outlives(&self, next: &Mark) -> bool {
         let span = self.at.since(next.at);
         (span >= SPAN && self.sent.saturating_sub(next.sent) >= BYTES) || span >= SPAN_MOST
@@ -286,69 +300,79 @@ impl Mark {
     }
 }
 
-/// Time span and bytes over which losses are counted: 100 packets.
+/// Minimum time over which losses are counted.
 const SPAN: Duration = Duration::from_millis(300);
+/// Minimum number of bytes over which losses are counted, unless they take [`SPAN_MOST`]: 100
+/// packets.
 const BYTES: u64 = 120_000;
 const SPAN_MOST: Duration = Duration::from_millis(1_500);
+/// Bytes of a full packet.
 const PACKET: f64 = 1_200.0;
+/// Minimum number of full packets for a conclusion.
 const PACKETS_LEAST: f64 = 20.0;
 /// Gap in arrivals that counts as an outage: a policer causes it only below 250 kbit/s.
 const OUTAGE: Duration = Duration::from_millis(50);
-/// Losses beyond chance that cost less than a trial. BBR v3 tolerates as many.
+/// Share of losses beyond chance that costs less than a trial. BBR v3 tolerates the same.
 const LOST_SEEN: f64 = 0.02;
-/// Same with reordering: some datagrams declared lost are still in flight.
+/// Share of losses beyond chance that is tolerated with reordering: some datagrams declared lost
+/// are still in flight.
 const LOST_SEEN_REORDERED: f64 = 0.1;
-/// Standard deviations above the mean that chance does not explain.
+/// Number of standard deviations above the mean from which chance does not explain losses.
 const DEVIATIONS: f64 = 4.0;
-/// Minimum rate of a trial as a share of the arrival rate, and margin below the rate without the
-/// lost share.
+/// Minimum rate of a trial as a share of the arrival rate before it.
 const TRIAL_SHARE: f64 = 0.8;
+/// Margin of a trial's rate, as a share of the arrival rate, in addition to the share lost before.
 const TRIAL_MARGIN: f64 = 0.03;
 /// Time until a lower rate shows its effect, in addition to a round trip.
 const SETTLES: Duration = Duration::from_millis(20);
-/// Expected losses, or time, after which a trial ends. (Without a verdict at that time, a 1 Mbit/s
-/// policer leaves .53 instead of .65.)
+/// Number of expected losses from which a trial can be judged.
 const EXPECTED: f64 = 6.0;
+/// Time after which a trial is judged in any case. (Without a verdict at that time, a 1 Mbit/s
+/// policer leaves .53 instead of .65.)
 const TRIAL_MOST: Duration = Duration::from_millis(800);
-/// Ratio of losses that counts as unchanged: a token bucket that passes some at first would change
-/// it.
+/// Ratio of the losses in a trial to those before it that counts as unchanged. A token bucket that
+/// passes some packets at first changes it more.
 const AS_BEFORE: std::ops::RangeInclusive<f64> = 0.6..=1.6;
-/// Ratio of losses below which they have ended.
+/// Ratio of the losses in a trial to those before it below which they have ended.
 const ENDED: f64 = 0.34;
 /// Probability below which chance does not explain the end of losses. Trials start where losses are
 /// many, so they mostly decrease afterwards.
 const BY_CHANCE: f64 = 0.04;
 pub(super) const CHANCE_MOST: f64 = 0.6;
-/// Time constant in seconds.
+/// Time constant of the share lost at random, in seconds.
 const CHANCE_LIFE: f64 = 3.0;
 /// Sending rate as a share of a limit.
 const LIMIT_SHARE: f64 = 0.96;
-/// Time after which losses are attributed to the limit again.
+/// Time since the last losses at a limit after which new losses are attributed to it without a
+/// trial.
 const AGAIN_AFTER: Duration = Duration::from_millis(600);
-/// Time for which a limit is kept; it then grows by this rate per second, doubling every second.
+/// Time after losses for which a confirmed limit does not grow.
 const CALM: Duration = Duration::from_millis(1_500);
+/// Initial relative growth of a confirmed limit per second; it doubles every second.
 const GROWTH_FIRST: f64 = 0.02;
-/// Same for an unconfirmed limit, which may not exist.
+/// Time after losses for which an unconfirmed limit, which may not exist, does not grow.
 const CALM_UNCONFIRMED: Duration = Duration::from_millis(300);
+/// Initial relative growth of an unconfirmed limit per second; it doubles every second.
 const GROWTH_UNCONFIRMED: f64 = 0.3;
-/// Share of a limit's rate above which it counts as used. Refused bursts are not sent, so an
-/// unconfirmed limit holds back more than the sent rate shows.
+/// Share of a confirmed limit's rate that must be sent for the limit to grow.
 const USED: f64 = 0.8;
+/// Share of an unconfirmed limit's rate that must be sent for the limit to grow. Refused bursts are
+/// not sent, so such a limit holds back more than the sent rate shows.
 const USED_UNCONFIRMED: f64 = 0.5;
-/// Growth after which a limit is dropped.
+/// Factor by which a limit must have grown since the last losses to be dropped.
 const FORGOTTEN: f64 = 3.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Sends 6 Mbit/s, or what is allowed, for 4 s; `passes` maps bytes and steps to delivered
-    /// bytes. Returns the final state.
+    /// Sends 6 Mbit/s, or what is allowed, for 4 s in steps of 10 ms; `passes` maps the bytes sent
+    /// in a step, and its number, to the bytes delivered. Returns the final state.
     fn run(passes: impl FnMut(f64, u64) -> f64) -> Losses {
         run_in_bursts(1, passes)
     }
 
-    /// Sends the same in one of `every` steps of 10 ms.
+    /// Sends as [`run`] does, but the bytes of `every` steps together in the last of them.
     fn run_in_bursts(every: u64, mut passes: impl FnMut(f64, u64) -> f64) -> Losses {
         let mut losses = Losses::default();
         let (mut sent, mut received) = (0.0, 0.0);

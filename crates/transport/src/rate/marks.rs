@@ -1,6 +1,6 @@
 use tautline_units::{Duration, Instant};
 
-/// Marks among the datagrams sent as ECT(1).
+/// Counts of the datagrams sent as ECT(1) that one report is the first to cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marked {
     /// Datagrams that arrived, marked or not.
@@ -17,23 +17,29 @@ pub struct Marked {
 /// while.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Marks {
-    /// Smoothed share; `None` before the first mark.
+    /// Smoothed share of marked datagrams; `None` before the first mark.
     share: Option<f64>,
-    /// Start of the current round trip.
+    /// Start of the current round trip; `None` before the first report with counts.
     round_from: Option<Instant>,
+    /// Datagrams that arrived in the current round trip.
     datagrams: u64,
+    /// Marked datagrams that arrived in the current round trip.
     ce: u64,
+    /// Time of the last report with a mark.
     marked_at: Option<Instant>,
+    /// Time at which the rate was last lowered.
     lowered_at: Option<Instant>,
-    /// Remaining factor on the rate since the last round trip with fewer than half marked.
+    /// Product of the factors on the rate since the last round trip with at most half marked.
     left: Option<f64>,
-    /// Time until which marks are ignored.
+    /// Time until which marks are ignored; `None` if they are not.
     deaf_until: Option<Instant>,
+    /// Length of a round trip.
     round: Duration,
 }
 
 impl Marks {
-    /// Handles the marks of a report; returns the factor on the rate if it must be lowered.
+    /// Handles the marks of a report, `None` without marking; returns the factor by which the rate
+    /// must be lowered, or `None` if it need not be.
     pub(super) fn observe(
         &mut self,
         marked: Option<Marked>,
@@ -81,9 +87,10 @@ impl Marks {
     }
 }
 
-/// Marked share and remaining factor that show marking regardless of our rate, as in a queue that
-/// competing traffic fills.
+/// Share of marked datagrams above which the factors on the rate accumulate.
 const MOST: f64 = 0.5;
+/// Accumulated factor below which marking is regardless of our rate, as in a queue that competing
+/// traffic fills; marks are then ignored for [`DEAF`].
 const IN_VAIN: f64 = 0.25;
 const DEAF: Duration = Duration::from_secs(10);
 /// Weight of a round trip's share, as in [RFC8257] 3.3 and Prague.

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use tautline_units::{ByteCount, Duration, Instant};
 
-/// A rate meter over byte totals at instants of the last span.
+/// A meter of the mean rate over the last `span`, from byte totals at instants.
 #[derive(Debug, Clone)]
 pub(super) struct Meter {
     span: Duration,
@@ -14,7 +14,8 @@ impl Meter {
         Self { span, totals: VecDeque::new() }
     }
 
-    /// Adds a total and returns the rate over the span, bit/s; `None` before half of it is covered.
+    /// Records that `total` bytes had passed at `at`, and returns the rate over the span, bit/s;
+    /// `None` before half of it is covered.
     pub(super) fn measure(&mut self, total: ByteCount, at: Instant) -> Option<f64> {
         self.totals.push_back((at, total.get()));
         while self.totals.get(1).is_some_and(|(next, _)| at.since(*next) >= self.span) {
@@ -26,7 +27,7 @@ impl Meter {
         (span >= self.span / 2).then(|| bits / span.as_secs_f64())
     }
 
-    /// Returns the longest time within the last measurement in which the total did not increase.
+    /// Returns the longest time within the last span between two increases of the total.
     pub(super) fn pause(&self) -> Duration {
         let mut added = self.totals.front().copied();
         let mut longest = Duration::ZERO;

@@ -1,10 +1,10 @@
 use tautline_units::Bitrate;
 
-/// Rates over a tenth of a second, from reports.
+/// Rates on one link between two of the peer's reports, a tenth of a second apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     /// Rate at which the datagrams were sent.
     pub sent: Bitrate,
-    /// Rate at which they arrived.
+    /// Rate at which datagrams arrived at the peer.
     pub received: Bitrate,
 }

@@ -13,7 +13,8 @@ pub fn reaches(local: &SocketAddr, remote: &SocketAddr) -> bool {
         && remote.port() != 0
 }
 
-/// Returns whether others may reach `ip`: not a wildcard, multicast or link-local address.
+/// Returns whether `ip` is worth sending to the other end as a candidate: it is not a wildcard,
+/// multicast or link-local address.
 pub fn is_told(ip: IpAddr) -> bool {
     let scoped = match ip {
         IpAddr::V4(ip) => ip.is_link_local(),

@@ -32,19 +32,20 @@ impl fmt::Display for Behaviour {
 /// Results about the NAT in front of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// Address of the socket as seen by the server; `None` if it does not answer.
+    /// Address of the socket as seen by the server; `None` before the server answers.
     pub mapped: Option<SocketAddr>,
-    /// Mapping behaviour; `None` if the server has no second address to test it.
+    /// Mapping behaviour; `None` before it is found, and if the server has no second address or
+    /// does not answer there.
     pub mapping: Option<Behaviour>,
-    /// Filtering behaviour; `None` for the same reason.
+    /// Filtering behaviour; `None` before it is found, and if the server has no second address.
     pub filtering: Option<Behaviour>,
 }
 
 /// A test of the behaviour of the NAT in front of a socket, by a server with two addresses
 /// ([RFC5780] 4.3 and 4.4).
 ///
-/// Sans-I/O: four requests in sequence, each sent at most six times within 3 s. The socket must not
-/// have contacted the server before, because filtering shows only in first contacts.
+/// Sans-I/O: up to five requests in sequence, each sent at most six times within 1.8 s. The socket
+/// must not have contacted the server before, because filtering shows only in first contacts.
 #[derive(Debug)]
 pub struct Discovery {
     server: SocketAddr,
@@ -85,7 +86,7 @@ impl Discovery {
         }
     }
 
-    /// Returns the next request and its destination.
+    /// Returns the next request and its destination, or `None` if none is due now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(SocketAddr, Vec<u8>)> {
         while self.step != Step::Ended && now >= self.due_at {
             if self.sent == ASKED_MAX {
@@ -108,7 +109,8 @@ impl Discovery {
         None
     }
 
-    /// Handles a datagram.
+    /// Handles a datagram received on the socket; anything but an answer to the outstanding request
+    /// is ignored.
     pub fn handle_datagram(&mut self, datagram: &[u8], now: Instant) {
         let Ok(Message::Success(success)) = Message::parse(datagram) else { return };
         if self.asked == Some(success.transaction) {
@@ -177,7 +179,7 @@ impl Discovery {
         self.ask(next, now);
     }
 
-    /// Handles the absence of an answer.
+    /// Handles that the outstanding request was not answered: begins the next step.
     fn on_silence(&mut self, now: Instant) {
         let next = match self.step {
             Step::FilterAll => Step::FilterPort,
@@ -197,7 +199,8 @@ impl Discovery {
 
 const ASKED_MAX: u32 = 6;
 const PAUSE: Duration = Duration::from_millis(200);
-/// Longer than a mobile link's round trip: a late answer must not look like filtering.
+/// Time after the last request of a step in which an answer is awaited. Longer than a mobile link's
+/// round trip: a late answer must not look like filtering.
 const LAST_PAUSE: Duration = Duration::from_millis(800);
 
 #[cfg(test)]

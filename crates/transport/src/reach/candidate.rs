@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 pub struct Candidate {
     /// Origin of the address.
     pub kind: Kind,
-    /// Index of the end's socket that it leads to; candidates of one socket are alternatives.
+    /// Index of the end's socket that the address leads to; candidates of one socket are
+    /// alternatives.
     pub end: u8,
-    /// The address.
+    /// IP address and port to send to.
     pub address: SocketAddr,
 }
 
@@ -23,7 +24,8 @@ pub enum Kind {
 }
 
 impl Candidate {
-    /// Returns its rank: direct before relayed, no NAT before NAT, IPv6 before IPv4.
+    /// Returns the candidate's rank, lower is better: direct before relayed, no NAT before NAT,
+    /// IPv6 before IPv4.
     pub fn rank(&self) -> u8 {
         let four = u8::from(self.address.is_ipv4());
         match self.kind {
@@ -34,5 +36,5 @@ impl Candidate {
     }
 }
 
-/// Rank of a relayed candidate: behind every direct one.
+/// Rank of a relayed IPv6 candidate: behind every direct one.
 pub(super) const RANK_RELAYED: u8 = 5;

@@ -21,7 +21,8 @@ pub struct Gatherer {
     servers: Vec<SocketAddr>,
     rng: ChaCha20Rng,
     told: Vec<Candidate>,
-    /// Sockets whose address has changed, until reported.
+    /// Sockets whose address, as seen by a server, has changed, until [`Gatherer::poll_moved`]
+    /// returns them.
     moved: BTreeSet<u8>,
 }
 
@@ -36,10 +37,13 @@ struct Socket {
 #[derive(Debug)]
 struct Ask {
     server: SocketAddr,
-    /// Outstanding request, and its send time.
+    /// Last request and its send time; `None` once it is answered.
     out: Option<(Transaction, Instant)>,
+    /// Number of requests sent since the last answer; saturates.
     unanswered: u32,
+    /// Time of the next request.
     due_at: Instant,
+    /// Address of the socket that the server last saw; `None` before, and if it no longer answers.
     mapped: Option<SocketAddr>,
     /// Keep-alive interval of the mapping.
     keep_alive: Duration,
@@ -61,7 +65,8 @@ impl Gatherer {
         }
     }
 
-    /// Sets the servers to ask, at most four. Results of remaining servers are kept.
+    /// Sets the servers to ask; beyond the first four they are ignored. The results of servers that
+    /// were set before are kept.
     pub fn set_servers(&mut self, servers: &[SocketAddr], now: Instant) {
         self.servers = servers.iter().copied().take(SERVERS_MAX).collect();
         for socket in &mut self.sockets {
@@ -69,13 +74,14 @@ impl Gatherer {
         }
     }
 
-    /// Returns the servers asked.
+    /// Returns the servers that are asked.
     pub fn servers(&self) -> &[SocketAddr] {
         &self.servers
     }
 
-    /// Sets the address of a reopened socket, and those of the interfaces that it may send through.
-    /// Any change asks all servers at once, because their earlier answers are invalid.
+    /// Sets the local address of the socket `index`, and the addresses of the interfaces that it
+    /// may send through. Any change drops the servers' answers for the socket and makes requests to
+    /// all of them due now. An unknown index is ignored.
     pub fn set_hosts(&mut self, index: u8, local: SocketAddr, hosts: Vec<IpAddr>, now: Instant) {
         let Some(socket) = self.sockets.get_mut(usize::from(index)) else { return };
         if socket.local == local && socket.hosts == hosts {
@@ -86,7 +92,8 @@ impl Gatherer {
         socket.ask(&self.servers, now);
     }
 
-    /// Asks all servers soon: the connection to the peer is silent, and a NAT may have changed.
+    /// Makes a request to every server due now, except where one was sent within the last 200 ms:
+    /// the connection to the peer is silent, and a NAT may have changed.
     pub fn hurry(&mut self, now: Instant) {
         for ask in self.sockets.iter_mut().flat_map(|socket| &mut socket.asks) {
             let asked = ask.out.is_some_and(|(_, at)| now.since(at) < HURRY_PAUSE);
@@ -96,10 +103,10 @@ impl Gatherer {
         }
     }
 
-    /// Handles a STUN datagram received on a socket.
+    /// Handles a STUN datagram received from `from` on the socket `index`.
     ///
-    /// Returns false if it answers no outstanding request; only an observer of a request can answer
-    /// it.
+    /// Returns false if it answers no outstanding request of that socket to that server. Only the
+    /// server or an observer of the request can answer it.
     pub fn handle_datagram(
         &mut self,
         index: u8,
@@ -125,7 +132,8 @@ impl Gatherer {
         true
     }
 
-    /// Returns the next request: socket, destination, and bytes.
+    /// Returns the next request: index of the socket, destination, and bytes; `None` if none is due
+    /// now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<(u8, SocketAddr, Vec<u8>)> {
         for (index, socket) in (0..=u8::MAX).zip(&mut self.sockets) {
             let Some(ask) = socket.asks.iter_mut().find(|ask| ask.due_at <= now) else { continue };
@@ -137,13 +145,15 @@ impl Gatherer {
         None
     }
 
-    /// Returns when [`poll_transmit`](Self::poll_transmit) has the next request.
+    /// Returns when [`poll_transmit`](Self::poll_transmit) has the next request; `None` without
+    /// servers.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let asks = self.sockets.iter().flat_map(|socket| &socket.asks);
         asks.map(|ask| ask.due_at).min()
     }
 
-    /// Returns the end's candidates if they changed since the last call.
+    /// Returns all of the end's candidates if they have changed since the last call, otherwise
+    /// `None`.
     pub fn poll_candidates(&mut self) -> Option<&[Candidate]> {
         let found = self.candidates();
         if found == self.told {
@@ -153,24 +163,26 @@ impl Gatherer {
         Some(&self.told)
     }
 
-    /// Returns a socket whose address a server sees changed, once per change.
+    /// Returns the index of a socket whose address, as seen by a server, has changed; once per
+    /// change.
     pub fn poll_moved(&mut self) -> Option<u8> {
         self.moved.pop_first()
     }
 
-    /// Returns whether every request of each socket was answered, or has stayed unanswered for a
-    /// while, so that waiting longer is useless.
+    /// Returns whether, for each socket, every server has answered or has left five requests
+    /// unanswered, so that waiting longer is useless.
     pub fn is_settled(&self) -> bool {
         let settled = |ask: &Ask| ask.mapped.is_some() || ask.unanswered >= SETTLED_AFTER;
         self.sockets.iter().flat_map(|socket| &socket.asks).all(settled)
     }
 
-    /// Returns whether any server has answered.
+    /// Returns whether the address that a server sees is known for any socket.
     pub fn is_answered(&self) -> bool {
         self.sockets.iter().flat_map(|socket| &socket.asks).any(|ask| ask.mapped.is_some())
     }
 
-    /// Returns each address once, those of interfaces before those seen by servers.
+    /// Returns the candidates of all sockets, at most [`CANDIDATES_MAX`]: for each socket, every
+    /// address once, those of interfaces before those seen by servers.
     fn candidates(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
         for (end, socket) in (0..=u8::MAX).zip(&self.sockets) {
@@ -224,15 +236,16 @@ impl Ask {
 const SERVERS_MAX: usize = 4;
 /// Maximum number of candidates: the capacity of a control plane message.
 const CANDIDATES_MAX: usize = 32;
-/// A little above a mobile link's RTT; [RFC8489] demands 500 ms if that is unknown.
+/// Time after the first request to the second, which then doubles. A little above a mobile link's
+/// RTT; [RFC8489] demands 500 ms if that is unknown.
 const RESEND_FIRST: Duration = Duration::from_millis(100);
 const RESEND_MOST: Duration = Duration::from_secs(5);
-/// Unanswered requests, 1.5 s, after which a server counts as unreachable.
+/// Number of unanswered requests, sent within 1.5 s, from which a server counts as unreachable.
 const SETTLED_AFTER: u32 = 5;
-/// Unanswered requests, 11 s, after which a mapping is no longer reported.
+/// Number of unanswered requests, 11 s, after which a mapping is no longer reported.
 const FORGOTTEN_AFTER: u32 = 7;
-/// Minimum interval of keep-alives in ICE ([RFC8445] 11); the shortest lifetime of NAT mappings
-/// without traffic is about twice as long.
+/// Initial keep-alive interval: the minimum in ICE ([RFC8445] 11). The shortest lifetime of NAT
+/// mappings without traffic is about twice as long.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const KEEP_ALIVE_LEAST: Duration = Duration::from_secs(2);
 const HURRY_PAUSE: Duration = Duration::from_millis(200);

@@ -8,12 +8,12 @@ use crate::wire::{Acknowledgement, Announcement};
 
 /// Channels announced by the peer.
 ///
-/// Bounded like the sender's side: [`CHANNELS_MAX`] channels and [`DESCRIPTOR_BYTES_MAX`] of
-/// descriptors.
+/// Bounded like the sender's side: at most [`CHANNELS_MAX`] channels with together
+/// [`DESCRIPTOR_BYTES_MAX`] bytes of descriptors; further ones are refused.
 #[derive(Debug, Default)]
 pub(crate) struct Announced {
     channels: BTreeMap<ChannelNumber, Coming>,
-    /// Channels with an unacknowledged announcement.
+    /// Channels with a received part that is not acknowledged yet.
     unanswered: BTreeSet<ChannelNumber>,
 }
 
@@ -22,9 +22,11 @@ pub(crate) struct Announced {
 struct Coming {
     order: Order,
     priority: Priority,
+    /// Length of the complete descriptor in bytes.
     total: u16,
-    /// Contiguous bytes received.
+    /// Bytes of the descriptor received so far, without gaps from its start on.
     descriptor: Vec<u8>,
+    /// True once the descriptor is complete and was returned.
     told: bool,
 }
 
@@ -34,7 +36,12 @@ impl Announced {
         self.channels.get(&channel).map(|coming| (coming.order, coming.priority))
     }
 
-    /// Handles a part of an announcement; returns the descriptor once, when it is complete.
+    /// Handles a part of an announcement; returns the descriptor once, when it is complete. A part
+    /// that leaves a gap before it is dropped, and the peer sends it again.
+    ///
+    /// # Errors
+    /// Any of the reasons [`Discard::AnnouncementInconsistent`], [`Discard::AnnouncementOverflow`]
+    /// and [`Discard::AnnouncementMalformed`].
     pub(crate) fn handle(
         &mut self,
         part: &Announcement<'_>,
@@ -95,7 +102,7 @@ impl Announced {
         !self.unanswered.is_empty()
     }
 
-    /// Returns the next acknowledgement that is due.
+    /// Returns the next acknowledgement that is due, which is then no longer due.
     pub(crate) fn acknowledge(&mut self) -> Option<Acknowledgement> {
         let channel = self.unanswered.pop_first()?;
         let coming = self.channels.get(&channel)?;

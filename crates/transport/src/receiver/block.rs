@@ -8,21 +8,23 @@ pub(crate) struct Block {
     source_count: usize,
     symbol_bytes: usize,
     deadline_low: u16,
-    /// Index and symbol, in order of arrival; fewer than `source_count` until it can be recovered.
+    /// Index and symbol of each packet, in order of arrival. With `source_count` of them, the unit
+    /// can be recovered.
     packets: Vec<(u8, Vec<u8>)>,
+    /// One bit per packet index: 1 if that packet was added.
     seen: [u64; 4],
 }
 
-/// The result of adding a packet.
+/// The result of adding a packet to the packets of its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Added {
-    /// Added; more are needed.
+    /// The packet was added; the unit needs more.
     Incomplete,
-    /// The block can be recovered.
+    /// The packet was added, and the unit can be recovered.
     Complete,
-    /// The packet was added before.
+    /// The packet was added before; nothing changed.
     Duplicate,
-    /// Its header contradicts the others.
+    /// The packet's header contradicts the others of its unit; nothing changed.
     Inconsistent,
 }
 
@@ -38,7 +40,7 @@ impl Block {
         }
     }
 
-    /// Returns the bytes held.
+    /// Returns the number of bytes in the packets held.
     pub(crate) fn bytes(&self) -> usize {
         self.packets.len() * self.symbol_bytes
     }
@@ -63,13 +65,13 @@ impl Block {
         if self.packets.len() < self.source_count { Added::Incomplete } else { Added::Complete }
     }
 
-    /// Returns whether recovery uses a repair packet.
+    /// Returns whether one of the packets held is a repair packet.
     pub(crate) fn needs_repair(&self) -> bool {
         self.packets.iter().any(|(index, _)| usize::from(*index) >= self.source_count)
     }
 
-    /// Returns the block's content, the concatenated source packets; `None` if there are too few
-    /// packets.
+    /// Returns the block's content, the concatenated symbols of its source packets, computed from
+    /// repair packets where needed; `None` if there are too few packets.
     pub(crate) fn recover(&self) -> Option<Vec<u8>> {
         let mut content = vec![0; self.source_count * self.symbol_bytes];
         if self.packets.len() >= self.source_count && !self.needs_repair() {
@@ -103,7 +105,7 @@ impl Block {
         Some(content)
     }
 
-    /// Returns its buffers for reuse.
+    /// Returns the buffers of the packets for reuse.
     pub(crate) fn into_buffers(self) -> impl Iterator<Item = Vec<u8>> {
         self.packets.into_iter().map(|(_, bytes)| bytes)
     }

@@ -13,37 +13,44 @@ use crate::wire::{Coded, DeliveryReport, Prefix, UNIT_NUMBER_BITS};
 
 /// The units of one channel being received.
 ///
-/// Bounded for any input: at most [`UNITS_MAX`] units and [`MEDIA_BYTES_MAX`] bytes of media, or
-/// [`BYTES_MAX`] of any other channel.
+/// Bounded for any input: at most [`UNITS_MAX`] open units with together [`MEDIA_BYTES_MAX`] bytes
+/// of media, or [`BYTES_MAX`] of any other channel. Beyond that, the oldest unit is given up.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     channel: ChannelNumber,
     order: Order,
     /// One past the highest unit number received.
     next: u64,
-    /// Newest unit delivered, on a newest-wins channel.
+    /// Number of the newest unit delivered, on a newest-wins channel; otherwise `None`.
     delivered: Option<u64>,
     /// Units delivered, lost or overtaken: further packets of them are surplus.
     finished: Window,
+    /// Open units by number: those that may still be delivered.
     units: BTreeMap<u64, Coming>,
+    /// Bytes of the packets held for open units.
     bytes: usize,
+    /// Spare buffers for packets.
     headroom: Vec<Vec<u8>>,
-    /// Units delivered, and given up, since the session began.
+    /// Number of units delivered, then number of units given up, since the session began.
     totals: (u64, u64),
 }
 
-/// A unit being received.
+/// A unit that may still be delivered.
 #[derive(Debug)]
 struct Coming {
+    /// Deadline on our clock; a guess before the first packet of the unit.
     deadline: Instant,
     content: Content,
 }
 
-/// The received packets of a unit, by code.
+/// The received packets of a unit, by the code that protects it.
 #[derive(Debug)]
 enum Content {
+    /// No packet yet: the unit is known by a packet of a later one.
     Nothing,
+    /// Packets of a block.
     Block(Block),
+    /// Source packets under the streaming code.
     Parts(Parts),
 }
 
@@ -52,7 +59,7 @@ enum Content {
 pub(crate) enum Outcome {
     /// The unit is complete and in time.
     Unit { number: u64, bytes: Vec<u8>, prefix: Prefix, repaired: bool },
-    /// It will never be delivered.
+    /// The unit will never be delivered.
     Lost { number: u64, reason: LossReason },
 }
 
@@ -71,7 +78,7 @@ impl Inbox {
         }
     }
 
-    /// Returns the outcome counts of the tracked units.
+    /// Returns the totals of units delivered, and given up, since the session began.
     pub(crate) fn delivery_report(&self) -> DeliveryReport {
         DeliveryReport { channel: self.channel, delivered: self.totals.0, lost: self.totals.1 }
     }
@@ -81,7 +88,7 @@ impl Inbox {
         self.units.len() as u64
     }
 
-    /// Returns when the next unit's deadline passes.
+    /// Returns the earliest deadline of an open unit.
     pub(crate) fn due_at(&self) -> Option<Instant> {
         self.units.values().map(|coming| coming.deadline).min()
     }
@@ -128,8 +135,9 @@ impl Inbox {
         }
     }
 
-    /// Returns whether a unit accepts packets; opens an unknown one. If not, `came` tells whether
-    /// to count a discarded packet.
+    /// Returns whether the unit `number` accepts a packet, which expires at `deadline`; opens an
+    /// unknown unit. `came` is true for a packet that was received and not recovered: only such a
+    /// one counts as discarded.
     fn admit(
         &mut self,
         number: u64,
@@ -168,7 +176,7 @@ impl Inbox {
         self.is_fresh(number, deadline, came, counters, outcomes, now)
     }
 
-    /// Returns whether a unit without packets is in time; if not, gives it up.
+    /// Returns whether a unit is in time whose first packet has come; if not, gives it up as late.
     fn is_fresh(
         &mut self,
         number: u64,
@@ -210,7 +218,8 @@ impl Inbox {
         }
     }
 
-    /// Opens a unit and registers the skipped units before it.
+    /// Opens a unit. On a channel that keeps every unit, also opens the skipped units before it, at
+    /// most [`GAP_MAX`]; those before them count as missing immediately.
     fn open(
         &mut self,
         number: u64,
@@ -246,7 +255,8 @@ impl Inbox {
         }
     }
 
-    /// Returns the content of a unit, and buffers; `deadline` is that of a packet of it.
+    /// Returns the content of an open unit, and the spare buffers. The first packet's `deadline`
+    /// becomes the unit's.
     fn content(
         &mut self,
         number: u64,
@@ -260,7 +270,8 @@ impl Inbox {
         Some((&mut coming.content, &mut self.headroom))
     }
 
-    /// Acts on the result of adding a packet of `bytes` bytes; `None` if it is of another code.
+    /// Acts on the result of adding a packet of `bytes` bytes to a unit: delivers the unit if it is
+    /// complete. `added` is `None` for a packet of another code than the unit's others.
     fn on_added(
         &mut self,
         number: u64,
@@ -315,7 +326,7 @@ impl Inbox {
         outcomes.push(Outcome::Unit { number, bytes, prefix, repaired });
     }
 
-    /// Gives up all units older than the one just delivered.
+    /// Finishes all open units older than `newest`, which was just delivered, as superseded.
     fn overtake(&mut self, newest: u64, counters: &mut Counters) {
         while let Some((&number, _)) = self.units.range(..newest).next() {
             self.supersede(counters);
@@ -373,8 +384,8 @@ impl Inbox {
 }
 
 impl Content {
-    /// Returns the unit's block, created from `packet` if there is no content; `None` if it has
-    /// another code.
+    /// Returns the unit's block, created from `packet` if there is no content; `None` if the unit
+    /// has packets of the streaming code.
     fn block(&mut self, packet: &Coded<'_>) -> Option<&mut Block> {
         if let Self::Nothing = self {
             *self = Self::Block(Block::of(packet));
@@ -385,8 +396,8 @@ impl Content {
         }
     }
 
-    /// Returns the unit's parts, created from `part` if there is no content; `None` if it has
-    /// another code.
+    /// Returns the unit's parts, created from `part` if there is no content; `None` if the unit has
+    /// packets of a block, or would begin before the stream.
     fn parts(&mut self, source: u64, part: &Part<'_>) -> Option<&mut Parts> {
         if let Self::Nothing = self {
             *self = Self::Parts(Parts::of(source, part)?);
@@ -410,11 +421,11 @@ fn join(mut content: Vec<u8>) -> Option<(Prefix, Vec<u8>)> {
     Some((prefix, content))
 }
 
-/// More than a second of slices at 60 pictures a second.
+/// Maximum number of open units: more than a second of slices at 60 pictures a second.
 const UNITS_MAX: usize = 512;
-/// A second at 64 Mbit/s.
+/// Maximum bytes held of media: a second at 64 Mbit/s.
 const MEDIA_BYTES_MAX: usize = 8 << 20;
-/// A second at 4 Mbit/s; it bounds 64 channels together as well.
+/// Maximum bytes held of any other channel: a second at 4 Mbit/s. 64 channels hold at most 32 MiB.
 const BYTES_MAX: usize = 512 << 10;
 /// Maximum number of skipped units reported one by one: 0.7 s of slices.
 const GAP_MAX: u64 = 256;

@@ -12,7 +12,7 @@ pub(crate) struct Inboxes {
 }
 
 impl Inboxes {
-    /// Returns the inbox of a channel with delivery order `order`.
+    /// Returns the inbox of a channel, created with delivery order `order` if there is none.
     pub(crate) fn of(&mut self, channel: ChannelNumber, order: Order) -> &mut Inbox {
         self.inboxes.entry(channel).or_insert_with(|| Inbox::new(channel, order))
     }
@@ -27,7 +27,7 @@ impl Inboxes {
         self.inboxes.iter_mut().map(|(channel, inbox)| (*channel, inbox))
     }
 
-    /// Returns when the next unit's deadline passes.
+    /// Returns the earliest deadline of an open unit of any channel.
     pub(crate) fn due_at(&self) -> Option<Instant> {
         self.inboxes.values().filter_map(Inbox::due_at).min()
     }

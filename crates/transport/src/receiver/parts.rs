@@ -1,19 +1,23 @@
 use super::block::Added;
 use crate::wire::stream::Part;
 
-/// The source packets of one unit under the streaming code known so far.
+/// The source packets of one unit under the streaming code that are known so far.
 #[derive(Debug)]
 pub(crate) struct Parts {
     /// Number of the unit's first source packet.
     first: u64,
     deadline_low: u16,
-    /// Number of source packets, once the last one is known.
+    /// Number of the unit's source packets; `None` until the last one is known.
     count: Option<usize>,
-    /// Index and payload, in order of becoming known.
+    /// Index within the unit, and payload, in order of becoming known.
     parts: Vec<(u8, Vec<u8>)>,
+    /// One bit per index: 1 if that part was added.
     seen: [u64; 4],
+    /// Highest index added.
     highest: u8,
+    /// Total length of the payloads.
     bytes: usize,
+    /// True if one of the parts was recovered.
     needed_repair: bool,
 }
 
@@ -33,7 +37,7 @@ impl Parts {
         })
     }
 
-    /// Returns the bytes held.
+    /// Returns the total length of the payloads held, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -81,7 +85,7 @@ impl Parts {
         self.needed_repair
     }
 
-    /// Returns the concatenated payloads.
+    /// Returns the payloads, concatenated in order of their indices.
     pub(crate) fn join(&self) -> Vec<u8> {
         let mut places: Vec<&(u8, Vec<u8>)> = self.parts.iter().collect();
         places.sort_unstable_by_key(|(index, _)| *index);
@@ -90,7 +94,7 @@ impl Parts {
         content
     }
 
-    /// Returns its buffers for reuse.
+    /// Returns the buffers of the parts for reuse.
     pub(crate) fn into_buffers(self) -> impl Iterator<Item = Vec<u8>> {
         self.parts.into_iter().map(|(_, bytes)| bytes)
     }

@@ -15,17 +15,20 @@ pub(crate) struct Arrivals {
     rate: Bitrate,
     report: Option<Report>,
     report_due_at: Instant,
-    /// Time of the last media packet.
+    /// Time of the last media datagram.
     media_at: Option<Instant>,
-    /// Expected arrival times of the first and last missing datagrams that are not reported yet.
+    /// Expected arrival times of the first and the last missing datagram that no report has shown
+    /// as missing yet; `None` if there is none.
     missing_at: Option<(Instant, Instant)>,
-    /// Highest numbers of the last reports, oldest first.
+    /// Highest packet number in each of the last reports that count as one of the four, oldest
+    /// first.
     reported: [u64; REPEATS],
-    /// Lowest numbers that arrived behind the highest, since each of these reports.
+    /// Lowest packet number that arrived after a higher one, between each of these reports and the
+    /// next; `u64::MAX` if none did.
     overtaken: [u64; REPEATS],
-    /// Time of the last arrival behind the highest.
+    /// Time of the last arrival of a datagram with a lower number than one before it.
     overtaken_at: Option<Instant>,
-    /// Time of the last of these reports.
+    /// Time of the last report that counts as one of the four.
     turned_at: Option<Instant>,
 }
 
@@ -50,9 +53,9 @@ impl Arrivals {
         }
     }
 
-    /// Records the first arrival of an authentic datagram. Missing datagrams before it are reported
-    /// once they may count as lost, at the earliest `soon` after the last report. With reordering,
-    /// `interval` applies instead.
+    /// Records the arrival of an authentic and new datagram. If datagrams before it are missing, a
+    /// report becomes due once they may count as lost, but not before `soon` has passed since the
+    /// last report; `interval` instead of `soon` while datagrams are reordered.
     pub(crate) fn note(
         &mut self,
         number: u64,
@@ -87,7 +90,7 @@ impl Arrivals {
         }
     }
 
-    /// Counts the codepoint of a recorded datagram.
+    /// Counts the codepoint of a recorded datagram, if it is ECT(1) or CE.
     pub(crate) fn note_ecn(&mut self, ecn: Ecn) {
         match ecn {
             Ecn::Ect1 => self.marks.ect1 += 1,
@@ -101,27 +104,29 @@ impl Arrivals {
         self.report_due_at
     }
 
-    /// Records a media datagram: the next report is due `interval` after the last one.
+    /// Records that a datagram carried media: the next report is due `interval` after the last one
+    /// at the latest.
     pub(crate) fn on_media(&mut self, interval: Duration, now: Instant) {
         self.media_at = Some(now);
         self.hurry(interval);
     }
 
-    /// Records a ping: if media arrived recently, its arrival is worth a report.
+    /// Records that a datagram carried a ping: if media arrived within [`MEDIA_LIFE`], the next
+    /// report is due `interval` after the last one at the latest.
     pub(crate) fn on_ping(&mut self, interval: Duration, now: Instant) {
         if self.media_at.is_some_and(|at| now.since(at) < MEDIA_LIFE) {
             self.hurry(interval);
         }
     }
 
-    /// Makes the next report due `interval` after the last one.
+    /// Makes the next report due `interval` after the last one, if it would be due later.
     pub(crate) fn hurry(&mut self, interval: Duration) {
         let last = self.report.map_or(Instant::ZERO, |report| report.taken_at);
         self.report_due_at = self.report_due_at.min(last + interval);
     }
 
-    /// Takes a report and schedules the next one after `pause`; `window` holds the received
-    /// numbers.
+    /// Takes a report of the present state, if a datagram has arrived, and schedules the next one
+    /// after `pause`; `window` holds the received packet numbers.
     pub(crate) fn take_report(
         &mut self,
         link: LinkNumber,
@@ -190,16 +195,18 @@ impl Arrivals {
         ByteCount::new(self.bytes)
     }
 
-    /// Returns how many numbers up to the highest have not arrived.
+    /// Returns how many datagrams up to the highest packet number have not arrived.
     pub(crate) fn missing(&self) -> u64 {
         let expected = if self.datagrams == 0 { 0 } else { self.highest + 1 };
         expected.saturating_sub(self.datagrams)
     }
 }
 
-/// Number of datagrams that triggers a report at once: half of its map's capacity.
+/// Number of datagrams since the last report that makes one due immediately: half of what a
+/// report's map holds.
 const NEWS_MOST: u64 = 128;
-/// Number of consecutive reports that cover each datagram, so that a lost report costs nothing.
+/// Number of consecutive reports that cover each datagram, so that a lost report costs nothing; a
+/// report less than [`TURN_LEAST`] after another does not count.
 const REPEATS: usize = 4;
 const TURN_LEAST: Duration = Duration::from_millis(8);
 /// Time after a reordered arrival during which missing datagrams are likely to arrive.

@@ -13,15 +13,17 @@ use crate::wire::stream::{Part, Repair, SOURCE_NUMBER_BITS, SYMBOL_BYTES, Source
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     decoder: Option<Box<Decoder>>,
-    /// One past the highest source packet number received.
+    /// One past the highest source packet number received, or covered by a repair packet.
     next: u64,
     symbol: Vec<u8>,
 }
 
 impl Stream {
-    /// Handles a source packet and returns its number; `None` if it cannot belong to this stream.
+    /// Handles a source packet and returns its number; `None` if it lies too far ahead to belong to
+    /// this stream.
     ///
-    /// Its unit takes it in any case, even if it adds nothing to the code.
+    /// The caller passes it to its unit whenever a number is returned, even if the decoder knew or
+    /// had forgotten it.
     pub(crate) fn handle_source(
         &mut self,
         source: &Source<'_>,
@@ -43,7 +45,8 @@ impl Stream {
         Some(number)
     }
 
-    /// Handles a repair packet.
+    /// Handles a repair packet. If the decoder holds too many, drops one that serves only expired
+    /// packets, or else this one.
     pub(crate) fn handle_repair(&mut self, repair: &Repair<'_>, counters: &mut Counters) {
         let first = expand(self.next, u64::from(repair.first_low), SOURCE_NUMBER_BITS);
         let header = stream::Repair { first, count: repair.count, seed: repair.seed };
@@ -87,7 +90,8 @@ fn new_decoder() -> Box<Decoder> {
     Box::new(Decoder::new(config).expect("a window of 1024 packets is valid"))
 }
 
-/// Twice the span of a window, to allow for reordered repair packets.
+/// Number of source packets that the decoder remembers: twice a coding window, to allow for
+/// reordered repair packets.
 const REMEMBERED: usize = 2 * WINDOW_MOST;
 
 #[cfg(test)]
