@@ -130,7 +130,8 @@ fn sentences(text: &str) -> Vec<(usize, &str)> {
     let mut sentences = Vec::new();
     let mut start = 0;
     for (offset, end) in text.match_indices(['.', '!', '?']) {
-        let behind = &text[offset + end.len()..];
+        // A title in bold ends with its stars.
+        let behind = text[offset + end.len()..].trim_start_matches('*');
         let mut next = behind.trim_start().chars();
         let begins = next.next().is_some_and(|c| c.is_uppercase() || "`\"*[".contains(c));
         if behind.starts_with(' ') && begins {
@@ -287,6 +288,7 @@ mod tests {
         let right = "## What it is\n\nWhat is it?\nThe link says what it holds; whether it lives.\n\n\
                      | What | Who |\n\n```\nWhat a day.\n```\n\n    What it prints.\n";
         assert_eq!(found("docs/a.md", right), [""; 0]);
+        assert_eq!(found("docs/a.md", "- **Links.** What is left waits.\n").len(), 1);
         let code = "let a = \"What it is.\"; // Whether it is.\n/// Whatsoever.\nfn b() {}\n";
         assert_eq!(found("crates/fec/src/a.rs", code), [""; 0]);
     }
