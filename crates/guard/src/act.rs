@@ -14,11 +14,12 @@ use crate::set::{Set, numbered};
 pub struct Act {
     /// Console that sent the act.
     pub console: Console,
-    /// Number of the act at that console; a number not above the previous one is a repetition.
+    /// Number of the act at that console; a number not above the previous one is a repetition,
+    /// which the guard ignores.
     pub number: ActNumber,
     /// Requested action.
     pub deed: Deed,
-    /// Transit time of its newest repetition; `None` if unknown.
+    /// Transit time of the newest repetition of this act; `None` if unknown.
     pub age: Option<Duration>,
 }
 
@@ -85,15 +86,15 @@ numbered! {
         MachineSilent = 3,
         /// A person at the machine holds its stop input or drives it.
         LocalPerson = 4,
-        /// The machine reports a malfunction.
+        /// The machine has a malfunction: reported by it, or detected by the guard.
         MachineFault = 5,
         /// No proposal arrives from the vehicle.
         VehicleSilent = 6,
         /// There is no session.
         NoSession = 7,
-        /// There is no fresh command.
+        /// No fresh command has arrived within the command timeout.
         NoCommand = 8,
-        /// The newest command is from another console.
+        /// The newest command, or the console that drives, is not the one of the act.
         OtherConsole = 9,
         /// The throttle is not released.
         ThrottlePressed = 10,
@@ -103,7 +104,8 @@ numbered! {
         PersonAbsent = 12,
         /// The dead-man input is not held.
         DeadMan = 13,
-        /// The vehicle's camera or encoders have stopped.
+        /// The vehicle reports a malfunction of camera or encoders, or a picture that is blind or
+        /// contradicts the reported speed.
         VehicleTrouble = 14,
         /// The act was in transit for too long, or for an unknown time.
         StaleAct = 15,
@@ -111,7 +113,7 @@ numbered! {
         OtherStop = 16,
         /// The driving person's console does not name this one as successor.
         NotNamed = 17,
-        /// The latch of a stop cannot be stored across a restart: the disk refuses it.
+        /// The latch of a stop cannot be stored, so it would not survive a restart of the guard.
         LatchNotKept = 18,
     }
 }
@@ -134,7 +136,8 @@ impl Deed {
         }
     }
 
-    /// Returns the deed for these wire values, if there is one.
+    /// Returns the deed of this number on the wire; `None` for an unknown number, or if a reset
+    /// lacks its stop or another deed has one.
     pub(crate) fn from_wire(kind: u8, stop: Option<Stop>) -> Option<Self> {
         match (kind, stop) {
             (1, None) => Some(Self::Arm),
@@ -151,6 +154,7 @@ impl Deed {
 }
 
 impl Outcome {
+    /// Returns the number on the wire; 0 without an outcome.
     pub(crate) const fn to_wire(this: Option<Self>) -> u8 {
         match this {
             None => 0,
@@ -159,6 +163,7 @@ impl Outcome {
         }
     }
 
+    /// Returns the outcome of this number on the wire, where 0 is none; `None` if it is unknown.
     pub(crate) fn from_wire(number: u8) -> Option<Option<Self>> {
         match number {
             0 => Some(None),

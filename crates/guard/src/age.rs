@@ -18,9 +18,10 @@ pub(crate) struct LoopAge {
     issued: [Instant; TICKS_KEPT],
     /// Total number of ticks issued.
     issued_count: u64,
+    /// Newest tick issued; `None` before the first.
     newest: Option<Tick>,
     cited: Option<Cited>,
-    /// Age of the previously cited picture, just before the newest citation arrived.
+    /// Age of the previously cited picture when the newest citation arrived; 0 for the first.
     peak: Duration,
 }
 
@@ -36,15 +37,15 @@ impl LoopAge {
         Self { issued, issued_count: 0, newest: None, cited: None, peak: Duration::ZERO }
     }
 
-    /// Records that `tick`, the one after the last, is issued now.
+    /// Records that `tick` is issued now; it must be the one after the last.
     pub(crate) fn issue(&mut self, tick: Tick, now: Instant) {
         self.issued[(self.issued_count % TICKS_KEPT as u64) as usize] = now;
         self.issued_count += 1;
         self.newest = Some(tick);
     }
 
-    /// Records a command's citation; returns whether the tick was issued and is not older than the
-    /// last.
+    /// Records a command's citation, if it is valid, and returns whether it is. A tick that was
+    /// never issued, is no longer kept, or is older than the one last cited, changes nothing.
     pub(crate) fn cite(&mut self, tick: Tick, now: Instant) -> bool {
         let Some(issued_at) = self.issued_at(tick) else { return false };
         match self.cited {
@@ -68,12 +69,15 @@ impl LoopAge {
         self.cited = None;
     }
 
-    /// Returns the current age of the newest picture seen.
+    /// Returns the age of the newest picture cited; `None` if none was since [`forget`].
+    ///
+    /// [`forget`]: Self::forget
     pub(crate) fn current(&self, now: Instant) -> Option<Duration> {
         self.cited.map(|cited| now.since(cited.issued_at))
     }
 
-    /// Returns the worst age over the last picture interval.
+    /// Returns the greatest age since just before the newest citation arrived: the current one, or
+    /// the former picture's then. `None` if no picture was cited.
     pub(crate) fn worst(&self, now: Instant) -> Option<Duration> {
         self.current(now).map(|current| current.max(self.peak))
     }
@@ -108,17 +112,20 @@ struct Heard {
     early: Option<Early>,
 }
 
-/// Frames earlier than the quickest, not yet numerous enough to lower the reference.
+/// Frames quicker than the reference, and not yet numerous enough to lower it.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Early {
+    /// Greatest clock difference of these frames, which becomes the new reference, ns.
     least: i64,
+    /// Arrival time of the first of these frames.
     since: Instant,
+    /// Number of these frames.
     count: u8,
 }
 
 impl LateFrames {
-    /// Takes the send time of a frame by the sender's clock; returns its transit time beyond the
-    /// quickest frame's.
+    /// Takes the send time of a frame by the sender's clock. Returns the frame's lateness: its
+    /// transit time beyond the quickest frame's, 0 for the first frame or a restarted sender.
     ///
     /// The caller reads `now` after receiving the frame: an older reading makes the frame look
     /// early.
@@ -140,7 +147,8 @@ impl LateFrames {
     }
 }
 
-/// Returns the least difference after another sample, and the early frames not yet accepted.
+/// Returns the reference after a frame with this clock difference, ns, and the early frames that
+/// have not lowered it yet.
 fn judge(difference: i64, least: i64, early: Option<Early>, now: Instant) -> (i64, Option<Early>) {
     if difference >= least.saturating_sub(AGREE) {
         return (least.min(difference), early);
@@ -201,18 +209,21 @@ mod issued {
     }
 }
 
-/// Five seconds of steps: ten times the maximum picture age.
+/// Number of newest ticks that may be cited: five seconds of steps, ten times the maximum picture
+/// age.
 const TICKS_KEPT: usize = 512;
-/// Silence after which the sender may be new: longer than a machine is driven without a frame,
-/// shorter than a restart of a process takes.
+/// Silence after which the reference begins anew, because the sender may be a new process: longer
+/// than a machine is driven without a frame, shorter than a restart of a process takes.
 const ANEW: Duration = Duration::from_secs(1);
 /// Number of agreeing early frames that establish a quicker path, which takes 30 ms.
 const EARLY_COUNT: u8 = 3;
 /// Time for which an early frame waits for others that agree; then it is discarded.
 const EARLY_SPAN: Duration = Duration::from_secs(2);
-/// Nanoseconds by which quick frames of one path differ: a thirtieth of the sender's timeout.
+/// Difference of quick frames of one path, ns, up to which one frame lowers the reference, and up
+/// to which early frames agree: a thirtieth of the sender's timeout.
 const AGREE: i64 = 1_000_000;
-/// Drift of two clocks, 200 millionths: twice that of a bad crystal.
+/// Divisor of the elapsed time that gives the assumed drift of two clocks, 200 millionths: twice
+/// that of a bad crystal.
 const DRIFT_DIVISOR: i64 = 5_000;
 
 #[cfg(test)]

@@ -9,19 +9,21 @@ use crate::{Cause, Controls, Why};
 ///
 /// Each interval of [`brake_answer`](crate::config::Manoeuvre::brake_answer) adds up the commanded
 /// braking and the loss of speed. The loss must be at least half of the commanded braking, less the
-/// steepest slope.
+/// pull of the steepest slope. An interval is discarded without braking, with throttle, at unknown
+/// speed, or below [`SPEED_MIN`].
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct BrakeWatch {
+    /// Time of uninterrupted braking in this interval.
     braked: Duration,
-    /// Speed at the start of the interval, m/s.
+    /// Speed at the start of the interval, without its sign, m/s.
     speed: f32,
-    /// Speed that the commanded braking should have removed, m/s.
+    /// Loss of speed in this interval if the brake decelerated as commanded on level ground, m/s.
     asked: f32,
 }
 
 impl BrakeWatch {
-    /// Takes the controls sent a step ago and the current speed; returns the fault, if there is
-    /// one.
+    /// Takes the controls sent a step ago, and the current speed in m/s, `None` if unknown. Returns
+    /// the fault at the end of an interval with too little loss of speed.
     pub(crate) fn step(
         &mut self,
         config: &Config,
@@ -49,7 +51,7 @@ impl BrakeWatch {
         (lost < least).then_some(Why::new(Cause::BrakeDoesNotAnswer, lost, asked))
     }
 
-    /// Returns the time for which the machine has been commanded to brake.
+    /// Returns the time of uninterrupted braking in the current interval.
     #[cfg(test)]
     pub(crate) fn counted(&self) -> Duration {
         self.braked

@@ -26,11 +26,11 @@ pub struct Config {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Latency {
-    /// Loop age up to which the top speed is allowed; above it the speed falls. 50 ms to 1 s,
+    /// Loop age up to which the top speed is allowed; above it the speed bound falls. 50 ms to 1 s,
     /// default 200 ms, as in StVFernLV.
     #[serde(rename = "loop_age_full_ms", with = "millis")]
     pub loop_age_full: Duration,
-    /// Fall of the loop age that is needed before the speed bound follows; up to 200 ms, default 20
+    /// Fall of the loop age that is needed before the speed bound rises; 0 to 200 ms, default 20
     /// ms.
     #[serde(rename = "loop_age_hysteresis_ms", with = "millis")]
     pub loop_age_hysteresis: Duration,
@@ -177,13 +177,13 @@ pub struct Manoeuvre {
     /// Initial deceleration, m/s²; 0.5 to 8, default 1.5.
     #[serde(rename = "deceleration_begin_m_per_s2")]
     pub deceleration_begin: f32,
-    /// Final deceleration, m/s²; 1 to 10, default 4.
+    /// Deceleration at the end of the ramp, kept until standstill, m/s²; 1 to 10, default 4.
     #[serde(rename = "deceleration_m_per_s2")]
     pub deceleration: f32,
-    /// Rate of change between the two, m/s³; 1 to 50, default 5.
+    /// Rate at which the deceleration rises from its initial value, m/s³; 1 to 50, default 5.
     #[serde(rename = "jerk_m_per_s3")]
     pub jerk: f32,
-    /// Deceleration of an emergency stop, applied at once, m/s²; 2 to 15, default 8.
+    /// Deceleration of an emergency stop, applied without a ramp, m/s²; 2 to 15, default 8.
     #[serde(rename = "deceleration_emergency_m_per_s2")]
     pub deceleration_emergency: f32,
     /// Share of the service brake that holds the stationary machine, in addition to the parking
@@ -221,7 +221,8 @@ pub struct Presence {
     /// `true` if driving requires a held dead-man input; if unset, derived from mass and speed
     /// ([`Config::requires_dead_man`]).
     pub dead_man_required: Option<bool>,
-    /// Time after arming within which throttle must be applied; 1 s to 10 min, default 30 s.
+    /// Time after arming within which throttle must be applied; then the machine is held again. 1 s
+    /// to 10 min, default 30 s.
     #[serde(rename = "arm_timeout_ms", with = "millis")]
     pub arm_timeout: Duration,
     /// Share of the throttle up to which it counts as released; 0 to 0.2, default 0.02.
@@ -336,7 +337,8 @@ impl Config {
         ]
     }
 
-    /// Returns pairs of settings of which the first must not exceed the second, with the reason.
+    /// Returns all pairs of settings of which the first must not exceed the second, with the
+    /// current values and the reason.
     fn orders(&self) -> [Order; 14] {
         let Self { latency, machine, envelope, manoeuvre, .. } = self;
         let (loop_age_max, timeout) = (ms(latency.loop_age_max), ms(latency.command_timeout));
@@ -409,7 +411,7 @@ fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// Serialization as integer milliseconds, the unit in the settings' names.
+/// Serialization of durations as integer milliseconds, the unit in the settings' names.
 mod millis {
     use core::time::Duration;
 
@@ -426,9 +428,11 @@ mod millis {
 
 /// Gravitational acceleration, m/s².
 pub(crate) const GRAVITY: f32 = 9.81;
-/// 6 km/h in m/s: above this speed a person on foot cannot keep clear of a machine.
+/// Top speed in m/s above which driving requires a dead-man input: 6 km/h, because a person on foot
+/// cannot keep clear of a faster machine.
 const WALKING_PACE: f32 = 1.67;
-/// Force in newtons that a pinned chest withstands: ISO/TS 15066, table A.2.
+/// Force of the drive in newtons above which driving requires a dead-man input: a pinned chest
+/// withstands it (ISO/TS 15066, table A.2).
 const FORCE_MAX: f32 = 140.0;
 
 #[cfg(test)]

@@ -13,17 +13,17 @@ numbered! {
     /// A limit that changed the commanded controls.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
     pub enum Limit {
-        /// The speed bound: the machine would exceed it, or does.
+        /// Throttle reduced near the speed bound or above it; above it, braking also added.
         Speed = 0,
-        /// Throttle above the envelope.
+        /// Throttle reduced to the envelope's acceleration.
         Acceleration = 1,
-        /// Braking above the envelope.
+        /// Brake reduced to the envelope's deceleration.
         Deceleration = 2,
-        /// Steering angle above the maximum at this speed.
+        /// Steering angle reduced to the maximum at the machine's speed.
         SteeringAngle = 3,
-        /// Steering rate above the maximum at this speed.
+        /// Steering rate reduced to the maximum at the machine's speed.
         SteeringRate = 4,
-        /// Change of gear while the machine moves.
+        /// Change of gear refused because the machine is too fast; throttle is then 0.
         Gear = 5,
     }
 }
@@ -33,10 +33,11 @@ pub type Limits = Set<Limit>;
 
 /// Speed bound by the loop age.
 ///
-/// It approaches top speed x min(1, full / age), down and up by the configured slope. Downwards it
-/// starts at the machine's own speed, so that a slower machine does not wait until the bound
-/// reaches it. The age in use rises at once and falls only after the loop age has fallen by the
-/// hysteresis.
+/// The bound approaches top speed x min(1, full / age), where *full* is `loop_age_full`, down and
+/// up by the configured slope. Downwards it starts at the machine's own speed, so that a slower
+/// machine does not wait until the bound reaches it. The age in use rises immediately with the loop
+/// age. It falls only once the loop age is below it by more than the hysteresis, and then stays
+/// above by the hysteresis.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct SpeedBound {
     value: f32,
@@ -48,7 +49,10 @@ impl SpeedBound {
         Self { value: config.envelope.speed_max, age: Duration::ZERO }
     }
 
-    /// Updates the bound with the loop age, `None` without a picture, and the machine's speed.
+    /// Moves the bound towards its target by at most the slope in `elapsed`.
+    ///
+    /// `age` is the loop age; `None` means that no picture was seen, and counts as `loop_age_max`.
+    /// `speed` is the machine's speed in m/s, of either sign.
     pub(crate) fn step(
         &mut self,
         config: &Config,
@@ -74,15 +78,17 @@ impl SpeedBound {
         self.value
     }
 
-    /// Returns the age in use, after the hysteresis.
+    /// Returns the age in use: the loop age at most `loop_age_max`, after the hysteresis.
     pub(crate) fn age(&self) -> Duration {
         self.age
     }
 }
 
-/// Limits the requested controls to the envelope at the machine's speed.
+/// Returns `wanted`, limited to the envelope at the machine's speed, and the limits that changed
+/// it. The parking brake is always released.
 ///
-/// `last` holds the controls sent a step before.
+/// `last` holds the controls sent a step before. `speed` and `bound` are in m/s; above the bound,
+/// the machine is braked.
 pub(crate) fn hold(
     config: &Config,
     wanted: &Controls,
@@ -130,8 +136,10 @@ pub(crate) fn hold(
     (held, limits)
 }
 
-/// Returns the allowed share of steering nearest to `wanted`, and whether the angle and the rate
-/// were limited.
+/// Returns the allowed share of steering nearest to the share `wanted`, whether the angle was
+/// limited, and whether the rate was.
+///
+/// `last` is the share sent a step before, `speed` the machine's speed in m/s.
 pub(crate) fn steer(
     config: &Config,
     wanted: f32,
@@ -151,20 +159,20 @@ pub(crate) fn steer(
     (steering, angle != wanted, steering != angle)
 }
 
-/// Returns the largest angle of the road wheels at this speed, rad.
+/// Returns the largest allowed angle of the road wheels, rad, at a speed in m/s.
 pub(crate) fn angle_max(config: &Config, speed: f32) -> f32 {
     let across = config.envelope.lateral_acceleration * config.machine.wheelbase;
     let angle = libm::atanf(across / (speed * speed).max(f32::MIN_POSITIVE));
     angle.min(config.machine.steering_angle_max)
 }
 
-/// Returns the maximum speed of a curve with the road wheels at this angle, m/s.
+/// Returns the maximum speed in m/s with the road wheels at this angle, rad; at most the top speed.
 pub(crate) fn speed_max(config: &Config, angle: f32) -> f32 {
     let across = config.envelope.lateral_acceleration * config.machine.wheelbase;
     libm::sqrtf(across / libm::tanf(angle.abs())).min(config.envelope.speed_max)
 }
 
-/// Margin below the bound in m/s within which the throttle fades out.
+/// Margin below the bound in m/s within which the maximum throttle falls linearly from full to 0.
 const THROTTLE_FADE: f32 = 1.0;
 /// Braking in m/s² for each m/s above the bound: the speed lags two thirds of a m/s behind a bound
 /// that falls by 2 m/s².

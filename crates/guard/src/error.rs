@@ -7,11 +7,11 @@ pub enum ConfigError {
     OutOfBounds {
         /// Name of the setting.
         setting: &'static str,
-        /// Its value.
+        /// Configured value.
         value: f64,
-        /// Minimum value.
+        /// Minimum allowed value.
         min: f64,
-        /// Maximum value.
+        /// Maximum allowed value.
         max: f64,
     },
     /// Two settings of the guard contradict each other.
@@ -19,13 +19,13 @@ pub enum ConfigError {
     Contradiction {
         /// Setting that must not exceed the other.
         lower: &'static str,
-        /// Its value.
+        /// Configured value of `lower`.
         low: f64,
-        /// Setting that must be at least as high.
+        /// Setting that must be at least as high as `lower`.
         upper: &'static str,
-        /// Its value.
+        /// Configured value of `upper`.
         high: f64,
-        /// Reason for the order.
+        /// Reason why `lower` must not exceed `upper`.
         reason: &'static str,
     },
 }

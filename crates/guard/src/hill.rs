@@ -13,24 +13,25 @@ use crate::{Cause, Controls, Gear, Why};
 /// under throttle, and reapplied if the machine rolls back.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct HillHold {
-    /// Share of the brake that held in the last step.
+    /// Share of the brake that the last step returned.
     brake: f32,
     /// Deceleration released at standstill under throttle in addition to the drive's share, m/s².
     released: f32,
     /// Reference throttle, and the time for which throttle has stayed near it.
     kept: (f32, Duration),
-    /// Throttle under which the machine rolled back: up to it nothing more is released.
+    /// Greatest share of throttle under which the machine rolled back; 0 once throttle is released.
+    /// Up to it nothing more is released.
     short: f32,
 }
 
 impl HillHold {
-    /// Returns the hold of an armed machine: the brake is applied.
+    /// Creates the hold of a machine that has just been armed: the brake is applied.
     pub(crate) fn of_armed(config: &Config) -> Self {
         Self { brake: config.manoeuvre.hold_brake, ..Self::default() }
     }
 
-    /// Returns the minimum share of the brake for a machine driven at `speed`, m/s, with the
-    /// controls `told`.
+    /// Advances by one step, and returns the minimum share of the brake for a machine driven at
+    /// `speed`, m/s, with the controls `told`.
     pub(crate) fn step(
         &mut self,
         config: &Config,
@@ -71,7 +72,7 @@ impl HillHold {
         self.brake
     }
 
-    /// Returns whether the throttle has been steady for [`KEPT`].
+    /// Takes the throttle of this step; returns whether it has been steady for [`KEPT`].
     fn is_kept(&mut self, throttle: f32, elapsed: Duration) -> bool {
         let (kept, time) = self.kept;
         let rises = throttle > kept + THROTTLE_STEP || throttle < kept - THROTTLE_STEP;
@@ -87,7 +88,7 @@ impl HillHold {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct RollBack {
     gear: Gear,
-    /// In m/s.
+    /// Speed against the gear above which rolling is a fault, m/s.
     limit: f32,
 }
 
@@ -98,7 +99,8 @@ impl Default for RollBack {
 }
 
 impl RollBack {
-    /// Takes the commanded gear and the machine's speed, m/s; returns the fault, if there is one.
+    /// Takes the commanded gear and the machine's speed, m/s; returns the fault, if the machine
+    /// rolls against the gear faster than the limit.
     pub(crate) fn step(&mut self, gear: Gear, speed: f32, elapsed: Duration) -> Option<Why> {
         let against = -along(speed, gear);
         self.limit = if gear == self.gear {
@@ -124,29 +126,32 @@ pub(crate) fn slope(config: &Config) -> f32 {
     config.manoeuvre.slope_max * GRAVITY
 }
 
-/// Returns the braking that stops a machine creeping down its steepest slope, m/s².
+/// Returns the braking that slows a machine creeping down its steepest slope, m/s².
 fn creeping(config: &Config) -> f32 {
     slope(config) + CREEP_SLOWS
 }
 
-/// Speed in m/s above which a held machine rolls, or one driven against its gear.
+/// Speed in m/s above which a machine that is held counts as rolling, or a driven one that moves
+/// against its gear.
 pub(crate) const ROLLING_SPEED: f32 = 0.3;
 /// Deceleration of a creeping machine on its steepest slope, m/s².
 const CREEP_SLOWS: f32 = 1.0;
-/// Share of the steepest slope that is held: a drive responds about 50 ms later than a brake.
+/// Factor of the steepest slope's pull that brake and drive together hold at standstill under
+/// throttle: a drive responds about 50 ms later than a brake.
 const SLOPE_MARGIN: f32 = 1.2;
-/// Additional margin, m/s².
+/// Braking in addition to that pull, m/s².
 const SPARE: f32 = 0.3;
 /// Rate in m/s³ at which the brake is released while the machine stays stationary under throttle. A
 /// machine that rolls back then does so by less than two centimetres before it is held again.
 const RELEASE_RATE: f32 = 2.0;
 /// Time of steady throttle after which more is released than the drive takes over.
 const KEPT: Duration = Duration::from_millis(400);
-/// Change of the throttle's share that counts as a change.
+/// Change of the share of throttle up to which throttle counts as steady.
 const THROTTLE_STEP: f32 = 0.03;
 /// Seconds in which a full brake is released.
 const RELEASE_SECONDS: f32 = 0.4;
-/// Speed in m/s that a machine may gain after its gear was changed.
+/// Speed in m/s that a machine may gain against its new gear after a change of gear.
 const LIMIT_SPARE: f32 = 0.1;
-/// Required deceleration from then on, m/s²: half of the brake's excess on the steepest slope.
+/// Deceleration against the new gear required after a change of gear, m/s²: half of
+/// [`CREEP_SLOWS`].
 const LIMIT_FALLS: f32 = 0.5;

@@ -6,35 +6,41 @@ use tautline_units::Instant;
 use crate::config::Config;
 use crate::{Cause, Controls, MachineState, envelope};
 
-/// One stop: steers along the arc held at its begin, ramps the deceleration, then holds with both
-/// brakes.
+/// One stop: steers along the arc on which the machine was when it began, unless the person steers.
+/// It ramps the deceleration, then holds the machine.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Manoeuvre {
     began_at: Instant,
-    /// `true` until the first controls, which only switch the hazard lights on.
+    /// `true` until the first step, which keeps the brake as it was; `false` from the begin if the
+    /// deceleration is applied without a ramp.
     is_new: bool,
-    /// Share of the steering that keeps the arc.
+    /// Share of steering that keeps the arc: at the begin, and later the one set by the person.
     arc: f32,
-    /// `true` once the person was unable to steer: the wheel is not returned.
+    /// `true` once the person was unable to steer in a step, or the machine was under local
+    /// control: until the end the guard steers.
     is_blind: bool,
-    /// In m/s², ramped up to `deceleration_max`.
+    /// Deceleration that the ramp requires now, m/s²; rises to `deceleration_max`.
     deceleration: f32,
+    /// Deceleration at the end of the ramp, m/s²; raised by a cause that requires harder braking.
     deceleration_max: f32,
-    /// Speed that the ramp asks for now, m/s; `None` while the machine's speed is unknown.
+    /// Speed that the ramp requires now, m/s; `None` while the machine's speed is unknown.
     reference: Option<f32>,
-    /// Last reported speed, m/s; before the first, the maximum speed on the arc.
+    /// Last known speed without its sign, m/s; before the first, the maximum speed on the arc.
     speed: f32,
     /// Distance driven since the begin, m.
     distance: f32,
+    /// Begin of the present standstill; `None` while the machine moves or its speed is unknown.
     pub(crate) standing_since: Option<Instant>,
-    /// Time at which the parking brake is added, because the service brake does not respond.
+    /// Time from which the parking brake is also applied, because the service brake does not
+    /// respond; `None` while it does.
     pub(crate) parking_at: Option<Instant>,
 }
 
 impl Manoeuvre {
-    /// Begins a stop for `cause`, from the last controls and the machine's state, if known.
+    /// Begins a stop for `cause`, from the controls sent last and the machine's state, if known.
     ///
-    /// `speed` is `None` while unknown; then `most`, m/s, is the maximum.
+    /// `speed` in m/s is `None` while unknown; then the machine is assumed to drive at most at
+    /// `most`, m/s.
     pub(crate) fn begin(
         config: &Config,
         cause: Cause,
@@ -66,7 +72,10 @@ impl Manoeuvre {
         this
     }
 
-    /// Brakes harder, at once, if `cause` requires it.
+    /// Raises the deceleration without a ramp, if `cause` is an emergency stop or a brake that does
+    /// not respond.
+    ///
+    /// For a brake that does not respond, it also schedules the parking brake.
     pub(crate) fn harden(&mut self, config: &Config, cause: Cause, now: Instant) {
         let hardest = match cause {
             Cause::EmergencyStop => config.manoeuvre.deceleration_emergency,
@@ -81,14 +90,15 @@ impl Manoeuvre {
         self.is_new = false;
     }
 
-    /// Brakes as hard as the machine can, at once.
+    /// Raises the deceleration to the machine's maximum, without a ramp.
     pub(crate) fn brake_fully(&mut self, config: &Config) {
         self.deceleration_max = config.machine.deceleration_max;
         self.deceleration = self.deceleration_max;
         self.is_new = false;
     }
 
-    /// Adopts the arc of a machine under local control, and keeps it after release.
+    /// Adopts the steering of a machine under local control as the arc; from now on the guard
+    /// steers until the stop ends.
     pub(crate) fn follow(&mut self, config: &Config, machine: &MachineState) {
         self.is_blind = true;
         if machine.steering_angle.is_finite() {
@@ -97,10 +107,12 @@ impl Manoeuvre {
         }
     }
 
-    /// Returns the controls for the machine; the caller sets the signals.
+    /// Advances the stop by one step, and returns the controls for the machine; the caller sets the
+    /// signals.
     ///
-    /// `speed` is `None` while unknown. `person` holds the requests of a person who is present and
-    /// sees.
+    /// `speed` in m/s is `None` while unknown. `person` holds the requests of a person who is
+    /// present and sees, who steers and may brake harder. `last` holds the controls sent a step
+    /// before.
     pub(crate) fn step(
         &mut self,
         config: &Config,
@@ -125,7 +137,8 @@ impl Manoeuvre {
         Controls { steering, throttle: 0.0, brake, parking_brake, ..*last }
     }
 
-    /// Returns duration and distance, once the machine has been stationary for long enough.
+    /// Returns duration and distance, m, of the stop, once the machine has been stationary for the
+    /// configured time; `None` before.
     pub(crate) fn ended(&self, config: &Config, now: Instant) -> Option<(Duration, f32)> {
         let since = self.standing_since?;
         (now.since(since) >= config.manoeuvre.standing)
@@ -185,7 +198,8 @@ impl Manoeuvre {
         (self.deceleration + FEEDBACK * (speed - reference)) / full
     }
 
-    /// Returns whether a machine of unknown speed must be stationary by now, from any speed.
+    /// Returns whether a machine of unknown speed must be stationary by now: the stop began more
+    /// than twice the braking time from the last known speed ago. `false` while the speed is known.
     pub(crate) fn is_over_by_time(&self, config: &Config, now: Instant) -> bool {
         let seconds = 2.0 * self.speed / config.manoeuvre.deceleration + SILENT_SPARE;
         self.reference.is_none() && now.since(self.began_at).as_secs_f32() > seconds
@@ -194,10 +208,12 @@ impl Manoeuvre {
 
 /// Speed in m/s below which the machine counts as stationary.
 pub(crate) const STANDING_SPEED: f32 = 0.05;
-/// Braking in m/s² for each m/s above the ramp: a slope of 10 % leaves half a m/s.
+/// Braking in m/s², added to the ramp's, for each m/s above the ramp's speed: a slope of 10 %
+/// leaves half a m/s.
 const FEEDBACK: f32 = 2.0;
-/// Maximum deviation of the ramp from the machine's speed, m/s: with [`FEEDBACK`] 3 m/s², a slope
-/// of 30 %.
+/// Maximum deviation of the ramp's speed from the machine's, m/s: with [`FEEDBACK`] it adds 3 m/s²,
+/// the pull of a slope of 30 %.
 const BEHIND_MAX: f32 = 1.5;
-/// Seconds in addition to twice the ramp's duration, for a brake that responds slowly.
+/// Seconds added to twice the duration of braking before a machine of unknown speed counts as
+/// stationary: for a brake that responds slowly.
 const SILENT_SPARE: f32 = 2.0;

@@ -12,20 +12,22 @@ use crate::PERIOD;
 /// The time left out since the last frame is at most 80 ms.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Pauses {
+    /// Time left out since the last frame was sent.
     left_out: Duration,
-    /// Time left out of the newest turn.
+    /// Part of the time left out that belongs to the newest turn.
     newest: Duration,
 }
 
 impl Pauses {
-    /// Records that the listener's previous turn was `gap` ago.
+    /// Records a turn of the listener, `gap` after the previous one: the time beyond [`PERIOD`] is
+    /// left out.
     pub fn turn(&mut self, gap: Duration) {
         self.newest = gap.saturating_sub(PERIOD).min(LEFT_OUT_MAX);
         self.left_out = (self.left_out + self.newest).min(LEFT_OUT_MAX);
     }
 
-    /// Records that a frame arrived with this turn: only this turn's excess is left out from now
-    /// on.
+    /// Records that a frame arrived in this turn: of the times left out until now, only this
+    /// turn's stays.
     pub fn hear(&mut self) {
         self.left_out = self.newest;
     }
@@ -36,7 +38,7 @@ impl Pauses {
     }
 }
 
-/// Longest pause of a guard before it stops the machine for that reason.
+/// Maximum time left out: a guard that pauses for longer stops the machine for that reason.
 const LEFT_OUT_MAX: Duration = Duration::from_millis(80);
 
 #[cfg(test)]

@@ -17,9 +17,11 @@ use crate::{Cause, Controls, MachineState, Notice, Why};
 /// with the machine's acceleration, if the machine reports one.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct SpeedWatch {
-    /// Credible speed in m/s and its time: the reported one, or the lowest that was possible.
+    /// Credible speed in m/s and the time of the report; `None` before the first report. It is the
+    /// reported speed, or the nearest to it that was possible.
     credible: Option<(f32, Instant)>,
-    /// Time for which the reported speed has been below the lowest possible one.
+    /// Time for which the reported speed has differed from the credible one by more than
+    /// [`FELL_LEAST`].
     fell: Duration,
     /// Time for which throttle has exceeded the pull of the steepest slope at standstill.
     pushed: Duration,
@@ -27,37 +29,41 @@ pub(crate) struct SpeedWatch {
     driven: Duration,
     /// Time for which the machine has been stationary on its brake.
     held: Duration,
-    /// Acceleration reported at standstill on the brake, m/s²: gravity's share on a slope, until
-    /// the machine moves.
+    /// Mean acceleration reported at standstill on the brake, m/s²: gravity's share on a slope.
+    /// `None` once the machine moves, until it is known again.
     at_rest: Option<f32>,
     /// Integrated acceleration beyond the change of the reported speed, m/s, fading within a
     /// second: in motion, and at standstill.
     beyond: [f32; 2],
+    /// First fault detected; kept until the machine is held or its reports are accepted again.
     fault: Option<Fault>,
 }
 
 /// An implausible speed.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Fault {
-    /// Reported and possible speed.
+    /// Cause, with the reported and the possible speed.
     pub(crate) why: Why,
-    /// Maximum speed that the machine may have, m/s.
+    /// Maximum actual speed of the machine when the fault was detected, m/s.
     pub(crate) most: f32,
 }
 
 /// State of the machine that selects the checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Watched {
-    /// Held: its speed is not checked.
+    /// Held: its speed is not checked, and a fault is cleared.
     No,
-    /// Armed, or in a manoeuvre.
+    /// Armed, or in a manoeuvre: checked, but not for throttle without motion.
     Still,
-    /// Driven by a person.
+    /// Driven by a person: fully checked.
     Driven,
 }
 
 impl SpeedWatch {
-    /// Takes a machine's state, if received, and the controls sent a step ago.
+    /// Takes the machine's newest state, `None` once it timed out, and the controls sent a step
+    /// ago.
+    ///
+    /// Without a finite speed, nothing is detected, and the credible speed stays.
     pub(crate) fn step(
         &mut self,
         config: &Config,
@@ -95,17 +101,18 @@ impl SpeedWatch {
         self.fault = fell.or(moved).or(pushed);
     }
 
-    /// Returns the credible speed, m/s, if known.
+    /// Returns the credible speed, m/s; `None` before the first report and while there is a fault.
     pub(crate) fn speed(&self) -> Option<f32> {
         self.credible.filter(|_| self.fault.is_none()).map(|(speed, _)| speed)
     }
 
-    /// Returns the fault of the reported speed.
+    /// Returns the fault of the reported speed, if there is one.
     pub(crate) fn fault(&self) -> Option<Fault> {
         self.fault
     }
 
-    /// Accepts the machine's reports from now on: it has braked for long enough to be stationary.
+    /// Clears everything, so that the machine's next report is accepted: the machine has braked for
+    /// long enough to be stationary.
     pub(crate) fn believe(&mut self) {
         *self = Self::default();
     }
@@ -114,7 +121,7 @@ impl SpeedWatch {
         self.credible.map_or(Duration::ZERO, |(_, at)| now.since(at))
     }
 
-    /// Learns the acceleration that a machine reports while it is stationary on its brake.
+    /// Updates the acceleration that a machine reports while it is stationary on its brake.
     fn learn(
         &mut self,
         config: &Config,
@@ -139,8 +146,11 @@ impl SpeedWatch {
         }
     }
 
-    /// Integrates the difference between reported acceleration and change of reported speed;
-    /// returns the result in motion, and at standstill.
+    /// Integrates the difference between reported acceleration and change of reported speed.
+    ///
+    /// Returns the result in motion, and that at standstill, both in m/s; each is 0 in the other
+    /// state, and both are without a reported acceleration. `before` is the credible speed of the
+    /// previous step.
     fn integrate(&mut self, machine: &MachineState, before: f32, elapsed: Duration) -> [f32; 2] {
         let Some(along) = machine.told.acceleration_along else {
             self.beyond = [0.0; 2];
@@ -160,7 +170,7 @@ impl SpeedWatch {
         self.beyond
     }
 
-    /// Detects a speed that fell faster than the brake allows.
+    /// Detects a reported speed that has fallen faster than the brake allows, for [`FELL_TIME`].
     fn fell(&mut self, told: f32, credible: f32, elapsed: Duration) -> Option<Fault> {
         let is_below = (credible - told).abs() > FELL_LEAST;
         self.fell = if is_below { self.fell + elapsed } else { Duration::ZERO };
@@ -168,7 +178,8 @@ impl SpeedWatch {
         (self.fell >= FELL_TIME).then_some(Fault { why, most: credible.abs() })
     }
 
-    /// Detects a machine that reports standstill although throttle pushes it.
+    /// Detects a driven machine that reports standstill although throttle has pushed it for the
+    /// drive's response time, or less throttle for [`BLOCKED`].
     fn pushed(
         &mut self,
         config: &Config,
@@ -202,7 +213,8 @@ impl SpeedWatch {
         Some(Fault { why, most })
     }
 
-    /// Detects a speed that contradicts the machine's acceleration.
+    /// Detects a reported speed `told` that contradicts the machine's acceleration, integrated in
+    /// motion and at standstill.
     fn moved(&self, config: &Config, told: f32, [moving, standing]: [f32; 2]) -> Option<Fault> {
         let tolerance = (slope(config) + BIAS) * FADES_SECONDS + MOVED_LEAST;
         let beyond = match (moving.abs() > tolerance, standing.abs() > MOVED_LEAST) {
@@ -216,9 +228,10 @@ impl SpeedWatch {
     }
 }
 
-/// Returns the speed nearest to `told` that is possible after `before`.
+/// Returns the speed nearest to `told`, m/s, that is possible if the speed was `before` at a time
+/// `passed` ago.
 ///
-/// A rising speed is accepted at once: a machine that reports too much is slowed.
+/// A rising speed is always possible: a machine that reports too much is only slowed.
 fn credible(config: &Config, before: f32, told: f32, passed: Duration) -> f32 {
     let rises = told.abs() >= before.abs() && told * before >= 0.0;
     if rises {
@@ -229,32 +242,34 @@ fn credible(config: &Config, before: f32, told: f32, passed: Duration) -> f32 {
     told.clamp(before - step, before + step)
 }
 
-/// Share of the brake's deceleration by which a speed may fall: tyres on dry asphalt hold a quarter
-/// more than a maker promises.
+/// Factor of the brake's deceleration by which a speed may fall: tyres on dry asphalt hold a
+/// quarter more than a maker promises.
 const FALLS_SHARE: f32 = 1.25;
 /// Additional fall in m/s from one state to the next: the noise of a sensor.
 const FALLS_SPARE: f32 = 0.02;
-/// Deviation in m/s below the lowest possible speed that counts as a fault after [`FELL_TIME`].
+/// Deviation in m/s from the nearest possible speed that counts as a fault after [`FELL_TIME`].
 const FELL_LEAST: f32 = 0.75;
-/// Time of that deviation: a sensor read ten times a second falls in steps of a tenth of a second.
+/// Time of a deviation by [`FELL_LEAST`] after which it is a fault: a sensor read ten times a
+/// second falls in steps of a tenth of a second.
 const FELL_TIME: Duration = Duration::from_millis(50);
-/// Acceleration in m/s² with which a drive overcomes rolling resistance and unevenness, and its
-/// share of a weak drive's acceleration.
+/// Acceleration in m/s² with which a drive overcomes rolling resistance and unevenness.
 const BREAKS_AWAY: f32 = 0.5;
+/// Maximum of [`BREAKS_AWAY`] as a share of the machine's acceleration at full throttle.
 const BREAKS_AWAY_SHARE: f32 = 0.2;
-/// Maximum share of a drive's acceleration that a slope takes: a machine is not used where it
-/// cannot drive up.
+/// Maximum share of the acceleration at full throttle that a slope takes: a machine is not used
+/// where it cannot drive up.
 const CLIMBS_SHARE: f32 = 0.7;
-/// Time for which throttle may push a stationary machine, on a slope too steep for it or against a
-/// kerb.
+/// Maximum time for which throttle may push a machine that stays stationary, on a slope too steep
+/// for it or against a kerb; then its speed is implausible.
 const BLOCKED: Duration = Duration::from_secs(5);
-/// Share of the holding brake that counts as held.
+/// Share of `hold_brake` from which a stationary machine counts as held by its brake.
 const HELD_SHARE: f32 = 0.9;
-/// Time at standstill on the brake after which the acceleration counts as that at rest.
+/// Time at standstill on the brake after which the reported acceleration counts as that at rest.
 const AT_REST: Duration = Duration::from_millis(500);
-/// Seconds in which the integrated acceleration fades.
+/// Time constant in seconds with which the integrated acceleration fades.
 const FADES_SECONDS: f32 = 1.0;
-/// Maximum error of an acceleration sensor, m/s².
+/// Assumed maximum error of an acceleration sensor, m/s².
 const BIAS: f32 = 0.5;
-/// Speed in m/s that counts as motion.
+/// Integrated acceleration in m/s that counts as motion at standstill; in motion it is part of the
+/// tolerance.
 const MOVED_LEAST: f32 = 0.5;

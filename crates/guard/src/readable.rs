@@ -11,7 +11,7 @@ use crate::{Controls, MachineState, Member, Place, Position, Set};
 /// A value that is serialized for people: kinds by their names, sets as lists of names, times in
 /// milliseconds, consoles as hexadecimal digits.
 ///
-/// The black box and the operator's recordings have a status in this form.
+/// The black box and the operator's recordings contain each status in this form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Readable<T>(pub T);
 

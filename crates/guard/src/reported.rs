@@ -1,7 +1,7 @@
 //! Optional numbers that a machine reports for people, defined in one list.
 
-/// Defines a struct of optional numbers from a list. Encoding, decoding, names and output elsewhere
-/// are derived from that list.
+/// Defines a struct of optional numbers from a list. Encoding, decoding, names and output in other
+/// modules are derived from that list.
 macro_rules! reported {
     (
         $(#[$about:meta])*
@@ -14,7 +14,7 @@ macro_rules! reported {
         impl $told {
             /// Display name and unit of each number, in the order of the list.
             pub const NAMES: &'static [(&'static str, &'static str)] = &[$(($name, $unit)),+];
-            /// Number of entries.
+            /// Number of numbers in the list.
             pub const COUNT: usize = Self::NAMES.len();
 
             /// Returns the numbers in the order of the list.

@@ -32,13 +32,13 @@ impl<E> Set<E> {
 }
 
 impl<E: Member> Set<E> {
-    /// Returns the set of these bits; `None` if a bit has no variant.
+    /// Returns the set of these bits; `None` if a set bit has no variant.
     pub fn from_bits(bits: u32) -> Option<Self> {
         let known = E::ALL.iter().fold(0, |bits, member| bits | 1 << member.number());
         (bits & !known == 0).then_some(Self(bits, PhantomData))
     }
 
-    /// Returns the members whose bits are set; other bits are ignored.
+    /// Returns the set of these bits; bits without a variant are ignored.
     pub fn known(bits: u32) -> Self {
         let known = E::ALL.iter().fold(0, |bits, member| bits | 1 << member.number());
         Self(bits & known, PhantomData)

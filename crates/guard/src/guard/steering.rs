@@ -16,7 +16,8 @@ impl Check {
         Self { begun_at: now }
     }
 
-    /// Returns the share of steering at `now`, left positive; `None` once the person steers again.
+    /// Returns the share of steering at `now`, left positive; `None` after the check, when the
+    /// person steers again.
     pub(super) fn share(self, now: Instant) -> Option<f32> {
         let passed = now.since(self.begun_at);
         match passed.as_nanos() / SIDE.as_nanos() {
@@ -28,7 +29,9 @@ impl Check {
     }
 }
 
-/// Share of the steering range: visible from a distance, and possible for tyres at standstill.
+/// Share of the steering range to which the wheels turn: visible from a distance, and possible for
+/// tyres at standstill.
 const SHARE: f32 = 0.3;
-/// Time for each side: the default rate needs 0.7 s from one to the other.
+/// Time for each of left, right and middle: from one side to the other, the default steering rate
+/// needs 0.7 s.
 const SIDE: Duration = Duration::from_millis(1_200);
