@@ -12,20 +12,20 @@
 # make tun    sockets of the kernel over emulated links, as devices between network namespaces; root
 # make can     signals of CAN messages packed and unpacked as cantools does
 # make kills   relays and switchboard killed, stopped and cut off while driving   KILLS=20 times each
-# make chaos   ten thousand short sessions under any faults   CHAOS=10000
+# make chaos   ten thousand short sessions with random faults   CHAOS=10000
 # make drives  ten thousand simulated drives under the guard, sound and faulty   DRIVES=10000
 # make properties   property tests on new random input    CASES=4096 for each test that names no number
-# make fuzz    hostile bytes against all that reads them    SECONDS=600 for each target
+# make fuzz    hostile bytes for every parser    SECONDS=600 for each target
 # make miri    no undefined behaviour in the erasure codes, every kernel
 # make lab     the papers' tables and figures compared with ours; resumes where it was stopped   QUICK=1
-# make mutate  a constant of the product changed, for every experiment, which must notice; goes on likewise   ONLY=lte-fig-9
-# make numbers how the whole does on a clip               CLIP=file.mp4
+# make mutate  for every experiment a changed constant of the product, which it must notice; resumes likewise   ONLY=lte-fig-9
+# make numbers latency and quality of a clip through the whole system   CLIP=file.mp4
 # make latency from capture to canvas, stage by stage     MINUTES=60 RATE=30 LINKS=lte-driving ENCODER=own
-# make delays  what a page in Chromium adds, recorded for the drives   MINUTES=5 LINKS=lte-driving OUT=crates/guard/tests/drives/recorded.csv
+# make delays  delays of a page in Chromium, recorded for `make drives`   MINUTES=5 LINKS=lte-driving OUT=crates/guard/tests/drives/recorded.csv
 # make book    the pages of docs as a book, in target/book
 # make deb     a Debian package of the binary and its services
 # make walk    a newcomer's walk, from the package on two machines to a driven picture; root
-# make container   an image with nothing but the binary in it   CONTAINER=podman
+# make container   an image with only the binary   CONTAINER=podman
 # make loss    slices lost at random stop no decoder      PICTURES=10000
 
 SHELL := bash
@@ -49,7 +49,7 @@ PICTURES ?= 10000
 FUZZ_BYTES := 4096
 # Features of the binary in addition to those of the demo.
 FEATURES ?=
-# All that needs no library of others: `make test` builds everything once, with these.
+# All features that need no foreign library: `make test` builds everything once, with these.
 FEATURES_TESTED := quorum
 TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
@@ -78,12 +78,12 @@ peers:
 	@./setup c++ isal
 	cargo run --release --locked --manifest-path bench/peers/Cargo.toml
 
-# On a machine that does nothing else.
+# Needs an otherwise idle machine.
 bench-relay: build
 	@./setup c++ isal coturn
 	cargo run --release --locked --manifest-path bench/peers/Cargo.toml --bin relay -- --tautline $(abspath $(BINARY))
 
-# The lab shows what this writes, and on which machine.
+# The lab shows the results, and the machine.
 DATA ?= ../shared/data
 bench-messages:
 	@./setup codecs
@@ -92,9 +92,9 @@ bench-messages:
 		"$$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1)" "$$(uname -r)" "$$(date -u +%F)" \
 		>crates/lab/src/papers/serialization/codecs.machine.json
 
-# The kernel is kept beyond this checkout.
+# The kernel is stored outside of this checkout.
 KERNEL := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tautline/testbed
-# One file for each cell, so that the matrix goes on where it stopped.
+# One file for each cell, so that the matrix resumes where it stopped.
 CELLS := $(or $(CARGO_TARGET_DIR),target)/transports
 CAR := crates/lab/src/papers/car
 testbed:
@@ -102,7 +102,7 @@ testbed:
 	@bench/testbed/kernel/build $(KERNEL)
 
 # The lab shows the result, except with QUICK=1, which writes next to the cells. TABLE=1 runs no cell, and makes the
-# table of those that are there; lines without cells stay, unless ANEW=1. JOBS=2: two cells at once, in namespaces.
+# table from the present cells; lines without cells stay, unless ANEW=1. JOBS=2: two cells at once, in namespaces.
 TABLE ?=
 ANEW ?=
 JOBS ?= 1
@@ -133,7 +133,7 @@ faults: console
 	cd console && FAULTS=all TAUTLINE=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/tautline \
 		$$($(PTRACE) && echo python3 e2e/hold.py) node --test e2e/faults.test.mjs
 
-# A vehicle in a network of its own, behind one of the test's that loses 2 % and delays by 20 ms each way.
+# A vehicle in its own network namespace, behind a network of the test that loses 2 % and delays by 20 ms each way.
 blocked:
 	@./setup python
 	@if unshare -rn ip tuntap add dev probe0 mode tun >/dev/null 2>&1; then \
@@ -158,7 +158,7 @@ can:
 	CANTOOLS_PYTHON=$(abspath $(or $(CARGO_TARGET_DIR),target))/tools/cantools/bin/python \
 		cargo test --locked --package tautline-can --test cantools -- --ignored --nocapture
 
-# A second relay takes over; the switchboard has no part in what goes on.
+# A second relay takes over; the session does not need the switchboard.
 KILLS ?= 20
 kills: console
 	@[ "$$(id -u)" = 0 ] || { echo "not run: network namespaces need root"; exit 1; }
@@ -186,7 +186,7 @@ fuzz: nightly
 			-rss_limit_mb=1024 -print_final_stats=1 -print_funcs=0 -verbosity=0; \
 	done
 
-# First what runs on any CPU, then every kernel of x86-64, then ARM's: Miri knows their instructions.
+# First the code for any CPU, then every kernel of x86-64, then those of ARM: Miri knows their instructions.
 miri: export MIRIFLAGS := -Zmiri-disable-isolation
 miri: nightly
 	cargo +nightly miri test --locked --package tautline-fec --lib -- --skip theory::
@@ -204,7 +204,7 @@ lab: build
 	@./setup ffmpeg chromium
 	@$(BINARY) lab run all --resume $(if $(QUICK),--quick); status=$$?; $(BINARY) lab report && exit $$status
 
-# Of the last commit, in a checkout of its own below target/.
+# Uses a checkout of the last commit below target/.
 ONLY ?=
 mutate: console
 	@./setup c++ nasm ffmpeg chromium
@@ -217,14 +217,14 @@ numbers: build
 	@$(BINARY) lab clip --clip "$(CLIP)" --links direct --seconds $(SECONDS_LONG)
 	@$(BINARY) lab clip --clip "$(CLIP)" --links lte-driving --seconds $(SECONDS_LONG)
 
-# Over no emulated link, unless one is named.
+# Without emulated links, unless LINKS names some.
 latency: LINKS := direct
 latency: FEATURES := $(filter openh264,$(ENCODER))
 latency: build
 	@./setup chromium
 	cd console && TAUTLINE=$(abspath $(BINARY)) MINUTES=$(MINUTES) PICTURES_PER_SECOND=$(RATE) ENCODER=$(ENCODER) LINKS=$(LINKS) node soak/latency.mjs
 
-# Of a machine that does nothing else: what it was doing is recorded too.
+# Needs an otherwise idle machine; its load is recorded too.
 delays: MINUTES := 5
 delays: build
 	@./setup chromium
@@ -326,8 +326,8 @@ deny:
 		cargo deny --all-features --frozen check --hide-inclusion-graph advisories; \
 	else echo "not run: advisories need the database at https://github.com/RustSec/advisory-db"; fi
 
-# `cargo test` alone counts as ignored what needs more than this workspace; here it runs. Property tests
-# draw the same cases in every run: `make properties` draws others.
+# Runs also the tests that need more than this workspace, which `cargo test` ignores. Property tests
+# draw the same cases in every run; `make properties` draws others.
 unit: export PROPTEST_RNG_SEED ?= 1
 unit: console
 	@./setup c++ nasm ffmpeg python flatbuffers
@@ -344,8 +344,7 @@ unit: console
 	else echo "not run: the test of VMAF needs an ffmpeg with libvmaf"; fi
 	cd console && npm test --silent
 
-# The binary that `unit` has built: another profile, or another set of features, would build much once
-# more. One of its own tests brings it.
+# Uses the binary that `unit` has built: another profile or set of features would build much again.
 browser: console
 	@./setup ffmpeg chromium
 	$(TEST) --test processes --no-run

@@ -1,19 +1,18 @@
-"""Follows Tautline's guard with a machine, tells it the machine's state, and brakes by itself while it is silent.
+"""Connects a machine to Tautline's guard: applies its controls, reports the machine's state, brakes while it is silent.
 
-`follow(Guard(address), machine)` is all there is to call; machine.py shows what a machine has to have. docs/guard.md has
-the frames, byte by byte."""
+Call `follow(Guard(address), machine)`; machine.py is an example of a machine. docs/guard.md documents the frames."""
 import os, signal, socket, struct, sys, time
 from contextlib import suppress
 from math import inf
 
-SILENCE = float(os.environ.get("MACHINE_SILENCE", 0.030))  # s without a control until it brakes by itself
-PERIOD, PAUSE_MAX, END_MAX = 0.010, 0.080, 30.0  # s between states; of silence left out; until an end at speed
-ANEW, DRIFT = 1.0, 0.0002  # s unheard after which it may be another guard; by what clocks run apart
-AGREE, EARLY_SPAN, EARLY_COUNT = 0.001, 2.0, 3  # s that quick frames differ by; s in which that number makes a quicker way
-STANDING, GUARD_SILENT, HAZARD = 0.05, 8, 32  # m/s; bits of a notice and of a signal
+SILENCE = float(os.environ.get("MACHINE_SILENCE", 0.030))  # s without a control until the machine brakes
+PERIOD, PAUSE_MAX, END_MAX = 0.010, 0.080, 30.0  # s: between states; of own pauses left out of silence; until it ends while moving
+ANEW, DRIFT = 1.0, 0.0002  # s of silence after which the guard may be another process; drift of clocks
+AGREE, EARLY_SPAN, EARLY_COUNT = 0.001, 2.0, 3  # three early frames that agree to 1 ms within 2 s set a new minimum delay
+STANDING, GUARD_SILENT, HAZARD = 0.05, 8, 32  # m/s; bit in the notices; bit in the signals
 CONTROL, STATE = struct.Struct(">HHIIQ BfffBBI"), struct.Struct(">HHIIQ ffBIIIfffddfB fff")
 
-def sealed(frame):  # with the CRC-32/P4 of all but itself in its place
+def sealed(frame):  # returns the frame with its CRC-32/P4 filled in
     value = 0xFFFFFFFF
     for byte in frame[:8] + frame[12:]:
         value ^= byte
@@ -21,26 +20,26 @@ def sealed(frame):  # with the CRC-32/P4 of all but itself in its place
             value = value >> 1 ^ 0xC8DF352F * (value & 1)
     return frame[:8] + struct.pack(">I", value ^ 0xFFFFFFFF) + frame[12:]
 
-class Guard:  # the way to it: a path, or host:port for UDP
+class Guard:  # connection to the guard; address: a path, or host:port for UDP
     def __init__(self, address):
         is_path, (host, _, port) = "/" in address, address.rpartition(":")
         self.address = address if is_path else (host, int(port))
         self.sock = socket.socket(socket.AF_UNIX if is_path else socket.AF_INET, socket.SOCK_DGRAM)
         self.sock.setblocking(False)
-        self.sock.bind("" if is_path else ("", 0))  # a path's client gets a name, to be answered at
+        self.sock.bind("" if is_path else ("", 0))  # a Unix socket needs a name to receive answers
         self.counters, self.last = {}, 0
         self.source, self.came, self.least, self.early = 0.0, -inf, 0.0, (0.0, -inf, 0)
 
     def send(self, layout, kind, *fields):
         self.counters[kind] = counter = self.counters.get(kind, 0) + 1 & 0xFFFF
         frame = layout.pack(layout.size, counter, kind, 0, time.monotonic_ns(), *fields)
-        with suppress(OSError):  # it is not there, or its queue is full: the next frame tries again
-            self.sock.connect(self.address)  # another one may listen there by now
+        with suppress(OSError):  # the guard is absent, or its queue is full: the next frame tries again
+            self.sock.connect(self.address)  # a restarted guard has a new socket
             self.sock.send(sealed(frame))
 
-    def receive(self):  # the newest sound control since the last time, and when it was sent by the guard's clock
+    def receive(self):  # returns the newest valid control since the last call, and its time of sending by the guard's clock
         newest = None
-        with suppress(OSError):  # nothing waits any more
+        with suppress(OSError):  # no more frames are queued
             for _ in range(32):
                 frame = self.sock.recv(256)
                 if len(frame) == CONTROL.size and frame == sealed(frame):
@@ -50,8 +49,8 @@ class Guard:  # the way to it: a path, or host:port for UDP
                         newest = controls, source / 1e9
         return newest
 
-    def late(self, source, now):  # s that a frame was under way beyond the quickest: the clocks are not compared
-        apart, unheard = now - source, now - self.came  # now is read behind the frame: no frame is early by that
+    def late(self, source, now):  # returns a frame's delay in seconds beyond the fastest frame's; needs no common clock
+        apart, unheard = now - source, now - self.came  # `now` is read after the frame was received
         if source < self.source or unheard >= ANEW:
             self.least, self.early = apart, (0.0, -inf, 0)
         self.least += min(unheard, ANEW) * DRIFT
@@ -59,7 +58,7 @@ class Guard:  # the way to it: a path, or host:port for UDP
         if apart >= self.least - AGREE:
             self.least = min(self.least, apart)
         elif abs(apart - early) > AGREE or now - since >= EARLY_SPAN:
-            self.early = apart, now, 1  # alone it makes nothing late that follows
+            self.early = apart, now, 1  # a single early frame does not make later ones count as late
         elif count + 1 < EARLY_COUNT:
             self.early = max(early, apart), since, count + 1
         else:
@@ -67,30 +66,30 @@ class Guard:  # the way to it: a path, or host:port for UDP
         self.source, self.came = source, now
         return max(0.0, apart - self.least)
 
-def alone(controls, speed, brake):  # along the arc, by so much at least, then held
+def alone(controls, speed, brake):  # brakes by at least `brake`, keeps the steering, holds at standstill
     mode, steering, _, before, gear, parking, signals = controls
     stands = abs(speed) < STANDING
     return mode, steering, 0.0, 1.0 if stands else max(before, brake), gear, int(stands or parking), signals | HAZARD
 
-def raise_thread():  # before all that share the processors, as the guard's own
+def raise_thread():  # gives this thread real-time priority, as the guard's
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
     except (AttributeError, OSError) as error:
-        print(f"the machine shares the processors with all others: the system allows no SCHED_FIFO ({error})", file=sys.stderr, flush=True)
+        print(f"no SCHED_FIFO: a busy computer may cause stops ({error})", file=sys.stderr, flush=True)
 
 def follow(guard, machine):
     raise_thread()
-    asked = []  # when to end: it hears the guard no more, and stands first
+    asked = []  # time of SIGTERM: from then on the guard is ignored, and the process ends at standstill
     signal.signal(signal.SIGTERM, lambda *_: asked.append(time.monotonic()))
     controls, heard, silent, paused, turned = machine.controls, -inf, -inf, 0.0, time.monotonic()
     try:
         while not asked or not abs(machine.speed) < STANDING and turned - asked[0] < END_MAX:
             newest = guard.receive()
-            now = time.monotonic()  # behind what was received: nothing has come after it
+            now = time.monotonic()  # read after receiving, so that no frame seems to be from the future
             stood, turned = now - turned, now
-            pause = min(max(0.0, stood - PERIOD), PAUSE_MAX)  # that the guard was not heard then is no silence
+            pause = min(max(0.0, stood - PERIOD), PAUSE_MAX)  # own pause, which does not count as the guard's silence
             paused = min(paused + pause, PAUSE_MAX)
-            if newest and stood < SILENCE:  # what waited while this process stood still is old
+            if newest and stood < SILENCE:  # after a pause of this process, queued controls are stale
                 controls, heard, paused = newest[0], now - guard.late(newest[1], now), pause
             if asked or now - heard - paused > SILENCE:
                 controls, silent = alone(controls, machine.speed, 0.5), now
@@ -98,5 +97,5 @@ def follow(guard, machine):
             notices = GUARD_SILENT if now - silent < 0.1 else 0
             guard.send(STATE, 0x54474D31, *machine.state(min(stood, 1.0), notices))
             time.sleep(max(0.0, PERIOD - (time.monotonic() - now)))
-    finally:  # a bug in your code too: these controls hold from now on
+    finally:  # also after an exception in your code: full brake
         machine.apply(alone(controls, machine.speed, 1.0))

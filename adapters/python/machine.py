@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A machine behind Tautline's guard, to begin from: put your actuators into `apply`, your sensors into `state`.
+"""Template of a machine behind Tautline's guard: put your actuators into `apply`, your sensors into `state`.
 
 usage: machine.py ADDRESS    where `tautline guard --machine ADDRESS` listens: a path, or host:port for UDP"""
 import json, os, struct, sys, time
@@ -7,18 +7,18 @@ from adapter import Guard, follow
 
 PARKING_BRAKE, NAN, FACT = 1, float("nan"), struct.Struct(">HHIIQ BH1000s")
 
-class Machine:  # yours goes here: this one drives straight on
-    speed = x = 0.0  # m/s, nan while it is not known; m
+class Machine:  # replace it by yours; this one simulates a cart that drives straight ahead
+    speed = x = 0.0  # speed in m/s, nan while unknown; position in m
     controls = (0, 0.0, 0.0, 1.0, 0, 1, 0)  # mode, steering, throttle, brake, gear, parking brake, signals
     told_at = 0.0
 
     def __init__(self, guard):
         self.guard = guard
 
-    def apply(self, controls):  # every 10 ms, also while nothing changes
+    def apply(self, controls):  # called every 10 ms, also without changes; must not block
         self.controls = controls
 
-    def state(self, seconds, notices):  # since the last time, with what is noticed already
+    def state(self, seconds, notices):  # called every 10 ms; seconds since the last call; notices of the adapter
         _, steering, throttle, brake, gear, parking, signals = self.controls
         pull = 4.2 * throttle * (-1 if gear else 1) * seconds
         held = (8 * brake + 3 * parking + 0.2) * seconds
@@ -29,10 +29,10 @@ class Machine:  # yours goes here: this one drives straight on
         if os.environ.get("MACHINE_PRINTS"):
             print(f"{self.speed:.3f} {self.x:.3f}", flush=True)
         notices |= PARKING_BRAKE * parking
-        told = NAN, NAN, NAN  # for people: acceleration along and across, charge, and what docs/guard.md has behind them
+        told = NAN, NAN, NAN  # optional numbers: acceleration along and across, charge (docs/guard.md, frame machine)
         return self.speed, 0.52 * steering, gear, notices, 0, signals, self.x, 0.0, 0.0, NAN, NAN, NAN, 0, *told
 
-    def tell(self):  # nobody has to: what the black box is to keep, at most 1000 bytes and five times a second
+    def tell(self):  # optional: facts for the black box, at most 1000 bytes, five times a second
         if time.monotonic() - self.told_at > 1.0:
             self.told_at = time.monotonic()
             text = json.dumps({"software": "machine.py", "supply": {"volts": 48.5}, "fault_memory": []}).encode()

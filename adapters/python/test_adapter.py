@@ -7,7 +7,7 @@ class Ends(Exception):
     pass
 
 class Drive:
-    """A guard that sends a control each 10 ms over a way of 1 ms, and a machine's side that stands still at one place of one turn."""
+    """A guard that sends a control every 10 ms with a delay of 1 ms, and an adapter that pauses at one point of one turn."""
     def __init__(self, place, stall, turns=3000):
         self.now, self.turn, self.place, self.stall, self.turns = 1.0, 0, place, stall, turns
         self.sent, self.waiting, self.followed, self.silent = 0, [], 0, 0
@@ -18,7 +18,7 @@ class Drive:
 
     def pass_time(self, seconds):
         self.now += seconds
-        while 1.0 + self.sent * 0.010 + 0.001 <= self.now:  # what has come by now
+        while 1.0 + self.sent * 0.010 + 0.001 <= self.now:  # controls that have arrived by now
             self.waiting.append(9000.0 + self.sent * 0.010)
             self.sent += 1
 

@@ -48,7 +48,7 @@ def hold(connection):
         try:
             ptrace(DETACH, thread)
         except OSError:
-            # The process has been killed meanwhile.
+            # The process has been killed in the meantime.
             pass
 
 

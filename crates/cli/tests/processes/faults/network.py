@@ -55,7 +55,7 @@ def main():
     passes_udp = False
     while True:
         wait = max(0.0, due[0][0] - time.monotonic()) if due else 1.0
-        # Not the kernel's milliseconds: what is due soon is waited for awake.
+        # The kernel's timer has milliseconds; wait actively for packets that are due sooner.
         readable, _, _ = select.select([*ends, sys.stdin], [], [], 0.0 if wait < 0.0005 else wait)
         if sys.stdin in readable:
             told = os.read(sys.stdin.fileno(), 64)
@@ -68,7 +68,7 @@ def main():
                 try:
                     packet = os.read(end, 2048)
                 except OSError:
-                    # Nothing there, or a device that is not up yet.
+                    # No packet, or a device that is not up yet.
                     break
                 if protocol(packet) == UDP and not passes_udp:
                     counts["udp"] += 1
