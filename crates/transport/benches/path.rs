@@ -18,11 +18,11 @@ fn main() {
     divan::main();
 }
 
-/// Number of links, and their total rate.
+/// Load of one benchmark, and the number of links that carry it.
 #[derive(Clone, Copy)]
 struct Case {
     links: u8,
-    /// Rate of units, without repair packets.
+    /// Rate of all units, without repair packets, Mbit/s.
     mbps: u64,
     unit_bytes: usize,
 }
@@ -33,7 +33,7 @@ impl std::fmt::Display for Case {
     }
 }
 
-/// Returns cases from a poor picture to the limit of a core.
+/// Returns cases from the load of a poor picture to the most that one core can carry.
 fn cases() -> impl Iterator<Item = Case> {
     let loads = [(1, 700), (10, 3_500), (100, 9_000), (1_000, 35_000), (2_000, 35_000)];
     loads
@@ -79,7 +79,8 @@ impl Sender {
         sender
     }
 
-    /// Sends `units` units, one per interval; returns the datagrams and bytes of that.
+    /// Sends `units` units, one per interval; returns the number of datagrams sent and of unit
+    /// bytes delivered meanwhile.
     fn send(&mut self, units: usize) -> (u64, u64) {
         let before = (self.direct.datagrams, self.delivered);
         for _ in 0..units {

@@ -24,7 +24,8 @@ const UNITS_PER_SECOND: u64 = 360;
 
 const MEDIA: Bitrate = Bitrate::from_mbps(10);
 
-/// Twice a quarter of the media rate, plus a fifth for headers, reports and pings.
+/// Rate of each of the four links: twice a quarter of the media rate, plus a fifth for headers,
+/// reports and pings.
 const PER_LINK: Bitrate = Bitrate::from_kbps(6_000);
 
 const SECONDS: u64 = 5;

@@ -275,7 +275,8 @@ impl Link {
         }
     }
 
-    /// Records that a received datagram carried media: reports are then due at the full rate.
+    /// Records that a received datagram carried media or data: reports are then due at the full
+    /// rate.
     pub(crate) fn on_media(&mut self, config: &Config, now: Instant) {
         self.arrivals.on_media(self.report_interval(config), now);
     }

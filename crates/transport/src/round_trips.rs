@@ -5,10 +5,10 @@ use tautline_units::{Duration, Instant};
 use crate::clock::ClockEstimate;
 use crate::wire::LinkNumber;
 
-/// An answered small ping, with the times of both clocks.
+/// A small ping that was answered, with the times by both clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// Number within the session: 0, 1, 2 ..
+    /// Number of the round trip within the session: 0, 1, 2 ..
     pub number: u64,
     /// Link of the ping and its pong.
     pub link: LinkNumber,
@@ -43,7 +43,9 @@ impl RoundTrips {
         Self { newest: VecDeque::with_capacity(NEWEST_MAX), next_number: 0 }
     }
 
-    /// Records a pong: ping sent, ping received, pong sent, pong received.
+    /// Records an answered ping with its four times: ping sent, ping received, pong sent, pong
+    /// received. The middle two are the peer's. Drops the oldest round trip if [`NEWEST_MAX`] are
+    /// kept.
     pub(crate) fn note(
         &mut self,
         link: LinkNumber,
@@ -71,8 +73,8 @@ impl RoundTrips {
     }
 }
 
-/// 160 ms of pings of sixteen links at 20 ms; an application that polls ten times a second misses
-/// none.
+/// Maximum number of round trips kept: 160 ms of pings of sixteen links at 20 ms; an application
+/// that polls ten times a second misses none.
 const NEWEST_MAX: usize = 128;
 
 #[cfg(test)]

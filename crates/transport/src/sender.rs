@@ -38,28 +38,31 @@ use recovery::Recovery;
 pub(crate) struct Sender {
     planner: Box<dyn Planner>,
     budget: Budget,
-    /// True if an input of the budget has changed.
+    /// True if an input of the budget has changed since it was last computed.
     budget_stale: bool,
+    /// Time at which the budget was last computed.
     budget_at: Instant,
     recovery: Recovery,
     /// Announcements of our channels that the peer has not acknowledged yet.
     announcer: Announcer,
-    /// Commands that exceed the command rate limit.
+    /// Rate limit of commands, and the command that waits for it.
     commands: Commands,
     /// Packets waiting for their channel's rate cap.
     lanes: Lanes,
-    /// Time of the last command from the application.
+    /// Time at which the application last sent a command; `None` before the first.
     commanded_at: Option<Instant>,
-    /// Next unit number of each channel except media.
+    /// Number of the next unit of each channel except media.
     next: BTreeMap<ChannelNumber, u64>,
+    /// Number of the next media unit.
     next_media: u64,
-    /// Media units of this session delivered and given up, according to the peer's delivery
-    /// reports.
+    /// Number of media units of this session delivered, and number given up, according to the
+    /// peer's delivery reports.
     told: (u64, u64),
-    /// Lifetime of the last media unit.
+    /// Lifetime of the last media unit; the configured one before the first.
     media_span: Duration,
-    /// Links as last shown to the planner.
+    /// Links that may carry media, as last shown to the planner.
     views: Vec<planner::Link>,
+    /// Index of the link of each packet of the unit being sent.
     assignment: Vec<Option<usize>>,
     plaintext: Vec<u8>,
 }
@@ -119,8 +122,8 @@ impl Sender {
         }
     }
 
-    /// Sends a command at once, or keeps it as the newest waiting command while the rate limit
-    /// holds.
+    /// Queues a command on the links, or keeps it as the one that waits, in place of an older one,
+    /// while the rate limit forbids sending it.
     fn send_command(
         &mut self,
         unit: &[u8],
@@ -146,7 +149,8 @@ impl Sender {
         Ok(UnitNumber::new(number))
     }
 
-    /// Sends the waiting command once the rate limit allows it.
+    /// Queues the waiting command on the links once the rate limit allows it; drops it if its
+    /// deadline has passed.
     pub(crate) fn release_command(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         let Some(Waiting { number, unit, deadline }) = self.commands.pop(now) else { return };
         let in_time = deadline >= now;
@@ -159,8 +163,7 @@ impl Sender {
         }
     }
 
-    /// Queues a copy of a command on every link that is up; if none is, on every link that was up
-    /// before.
+    /// Queues a copy of a command on every link that carries copies; see [`Links::copied_to`].
     // protocol 3, life of a link
     fn queue_copies(
         &mut self,
@@ -245,7 +248,8 @@ impl Sender {
         !self.lanes.is_empty() && self.lanes.copies_due_at().is_some_and(|at| now >= at)
     }
 
-    /// Queues a copy of the feedback and telemetry that is due now on every live link.
+    /// Queues a copy of the feedback and telemetry that is due now on every link that carries
+    /// copies; see [`Links::copied_to`].
     // protocol 3, life of a link
     pub(crate) fn release_copies(
         &mut self,
@@ -277,7 +281,7 @@ impl Sender {
         !self.lanes.is_empty() && self.lanes.data_due_at().is_some_and(|at| now >= at)
     }
 
-    /// Removes and returns the next data packet that `fits`.
+    /// Removes and returns the next data packet that its channel's cap allows now and that `fits`.
     pub(crate) fn pop_data(
         &mut self,
         fits: impl Fn(&Entry) -> bool,
@@ -438,7 +442,7 @@ impl Sender {
         Ok(UnitNumber::new(number))
     }
 
-    /// Announces a channel to the peer.
+    /// Begins to announce a channel to the peer, anew if it is announced already.
     pub(crate) fn announce(&mut self, channel: &Channel) {
         self.announcer.add(channel);
     }
@@ -454,7 +458,8 @@ impl Sender {
         self.announcer.due_at()
     }
 
-    /// Writes the part of an announcement that is due.
+    /// Appends the part of an announcement that is due, for a link with the rate `link`; returns
+    /// false if none is due.
     pub(crate) fn write_announcement(
         &mut self,
         plaintext: &mut Vec<u8>,
@@ -485,7 +490,7 @@ impl Sender {
         self.planner.on_delivery_report(report.delivered, report.lost);
     }
 
-    /// Handles the outcome of media packets on the link at index `place`.
+    /// Handles the outcome of media packets on the link at index `place`, and empties `settled`.
     pub(crate) fn on_settled(
         &mut self,
         place: usize,
@@ -508,17 +513,18 @@ impl Sender {
         self.recovery.write_off(entry);
     }
 
-    /// Keeps a buffer for reuse.
+    /// Keeps a packet's buffer for reuse.
     pub(crate) fn recycle(&mut self, buffer: Vec<u8>) {
         self.recovery.recycle(buffer);
     }
 
-    /// Marks the budget as out of date.
+    /// Marks the budget as out of date, so that it is computed anew.
     pub(crate) fn doubt_budget(&mut self) {
         self.budget_stale = true;
     }
 
-    /// Sends more packets of units that lack some.
+    /// Sends more packets of units that lack some when they are checked, and postpones the next
+    /// announcement if no link can speak.
     pub(crate) fn handle_timeout(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         self.recovery.look(links, shared, now);
         if !links.iter().any(Link::can_speak) {
@@ -556,27 +562,29 @@ impl Sender {
         self.budget.is_told()
     }
 
-    /// Returns the lifetime of a media unit.
+    /// Returns the lifetime of the last media unit; the configured one before the first.
     pub(crate) fn media_span(&self) -> Duration {
         self.media_span
     }
 }
 
-/// Plans the copies of a command for the smallest datagram size of all links.
+/// Plans the packets of a command for the smallest datagram size of all live links.
 fn plan_copies(unit: &[u8], links: &Links, config: &Config) -> Result<Plan, SendError> {
     let symbol_bytes_max = datagram_bytes_max(links, config) - SYMBOL_AROUND_BYTES;
     protect::plan_copies(unit.len(), symbol_bytes_max)
         .map_err(|most| SendError::TooLarge { found: ByteCount::of(unit), most })
 }
 
-/// Returns the largest datagram that fits every link that is up.
+/// Returns the length of the largest datagram that fits every live link; the configured one if no
+/// link is live.
 fn datagram_bytes_max(links: &Links, config: &Config) -> usize {
     links.datagram_bytes_max(config.datagram_bytes_max.get() as usize)
 }
 
-/// Time after its last command during which this end keeps its other packets small.
+/// Time after the last command for which an end keeps the packets of its capped channels small.
 const COMMANDING: Duration = Duration::from_secs(2);
-/// Half of the range of the wire's 16-bit milliseconds, with a margin for clock error.
+/// Maximum deadline of a unit: half of the range of the wire's 16-bit milliseconds, with a margin
+/// for clock error.
 const DEADLINE_MOST: Duration = Duration::from_secs(30);
 /// Maximum age of the budget: shorter than the interval between slices.
 const BUDGET_INTERVAL: Duration = Duration::from_millis(2);

@@ -15,16 +15,16 @@ pub(crate) struct Window {
 /// The result of checking a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It has not arrived before.
+    /// The number has not arrived before.
     New,
-    /// It arrived before.
+    /// The number has arrived before.
     Replayed,
-    /// It is too old to be covered.
+    /// The number is too old to be covered.
     Stale,
 }
 
 impl Window {
-    /// Numbers covered.
+    /// Length of the window in numbers.
     pub(crate) const SPAN: u64 = (WORDS * 64) as u64;
 
     pub(crate) fn new() -> Self {
@@ -36,7 +36,7 @@ impl Window {
         expand(self.next, u64::from(low), 32)
     }
 
-    /// Returns the highest number seen.
+    /// Returns the highest number seen; `None` before the first.
     pub(crate) fn highest(&self) -> Option<u64> {
         self.next.checked_sub(1)
     }
@@ -53,12 +53,13 @@ impl Window {
         if self.seen[word] & bit == 0 { Verdict::New } else { Verdict::Replayed }
     }
 
-    /// Returns whether `number` is known to have arrived.
+    /// Returns whether `number` is known to have arrived; false for one too old to be covered.
     pub(crate) fn has(&self, number: u64) -> bool {
         self.check(number) == Verdict::Replayed
     }
 
-    /// Records that `number` arrived. Call it only after its datagram was authenticated.
+    /// Records that `number` arrived; a greater one than all before moves the window. Call it only
+    /// after its datagram was authenticated.
     pub(crate) fn note(&mut self, number: u64) {
         if number >= self.next {
             if number - self.next >= Self::SPAN {
@@ -95,7 +96,8 @@ fn place(number: u64) -> (usize, u64) {
 }
 
 const WORDS: usize = 32;
-/// Minimum reordering tolerance: datagrams closer than this may have been sent together.
+/// Minimum time by which a datagram may be overtaken before it counts as lost: datagrams closer
+/// than this may have been sent together.
 pub(crate) const REORDERING_LEAST: Duration = Duration::from_millis(3);
 
 #[cfg(test)]

@@ -139,7 +139,7 @@ impl Session {
 
     /// Queues a unit that expires `deadline` from now, and returns its number.
     ///
-    /// Media is queued on the links at once; commands overtake it. Poll for datagrams next.
+    /// Media is queued on the links immediately; commands overtake it. Poll for datagrams next.
     ///
     /// # Errors
     /// [`SendError`]; then no part of the unit is sent and it gets no number.
@@ -253,9 +253,8 @@ impl Session {
 
     /// Sets the largest datagram that we send on `link`, clamped to 150 to 1500 bytes.
     ///
-    /// A size above 1200 bytes, or one that failed before, is probed first. The next units are cut
-    /// to the smallest size in use on all links that are up. Returns false if the link does not
-    /// exist.
+    /// A size above 1200 bytes is probed first. The next units are cut to the smallest size in use
+    /// on all live links. Returns false if the link does not exist.
     pub fn set_datagram_bytes_max(&mut self, link: LinkNumber, most: ByteCount) -> bool {
         let Some(active) = &mut self.active else { return false };
         let Some(place) = active.links.place(link) else { return false };
@@ -269,7 +268,7 @@ impl Session {
 /// Outputs.
 impl Session {
     /// Writes the next datagram into `buffer`, replacing its content, and returns the route to send
-    /// it on.
+    /// it on; `None` if there is nothing to send now.
     ///
     /// After every other call that takes the time, call this until it returns `None`.
     pub fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
@@ -307,7 +306,7 @@ impl Session {
         self.ecn
     }
 
-    /// Returns the oldest pending event.
+    /// Removes and returns the oldest pending event; `None` if there is none.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.shared.poll_event()
     }
@@ -323,8 +322,8 @@ impl Session {
         self.timers.first()
     }
 
-    /// Updates the timer table from every part that may have changed. It runs once after all inputs
-    /// and outputs, not once per datagram.
+    /// Updates the timer table from every part that may have changed, if it may be out of date. It
+    /// runs once after all inputs and outputs, not once per datagram.
     fn arm(&mut self) {
         if !std::mem::replace(&mut self.timers_stale, false) {
             return;
@@ -358,13 +357,15 @@ impl Session {
 
 /// Observation.
 impl Session {
-    /// Returns a view of each link, in order of link numbers; empty before the handshake.
+    /// Returns a view of each link, in order of link numbers; none before the handshake is
+    /// complete.
     pub fn links(&self) -> impl Iterator<Item = link::View> + '_ {
         let active = self.active.iter();
         active.flat_map(|active| active.links.views(active.sender.media_span(), self.now))
     }
 
-    /// Returns the recent spread of each link's delays, in the order of [`Session::links`].
+    /// Returns the distribution of each link's one-way delays over the last ten seconds, in the
+    /// order of [`Session::links`].
     pub fn spreads(&self) -> impl Iterator<Item = link::Spreads> + '_ {
         let active = self.active.iter();
         active.flat_map(|active| active.links.iter().map(|link| link.spreads(self.now)))
@@ -430,7 +431,7 @@ impl Session {
         self.active.as_ref().map(|active| active.heard_at)
     }
 
-    /// Returns whether the peer initiated the established session.
+    /// Returns whether a session is established and the peer initiated it.
     pub fn is_begun_by_peer(&self) -> bool {
         self.active.as_ref().is_some_and(|active| active.begun_by.is_some())
     }
@@ -551,10 +552,10 @@ impl fmt::Debug for Session {
     }
 }
 
-/// Time without packets on any link after which the responder punches again: its NAT may have
-/// dropped the mapping.
+/// Time without an authentic datagram on any link after which the responder punches again: its NAT
+/// may have dropped the mapping.
 const PUNCH_AGAIN_AFTER: Duration = Duration::from_millis(500);
-/// Time without packets on any link after which the initiator starts a new handshake next to the
-/// old session.
+/// Time without an authentic datagram on any link after which the initiator starts a new handshake
+/// next to the old session.
 // protocol 2
 const CALL_ANEW_AFTER: Duration = Duration::from_secs(2);

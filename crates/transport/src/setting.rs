@@ -5,7 +5,7 @@ use tautline_units::{Bitrate, ByteCount, Duration};
 
 use crate::error::ConfigError;
 
-/// Checks that a field's condition holds.
+/// Checks that a field's condition `holds`; `wrong` describes the fault if it does not.
 ///
 /// # Errors
 /// [`ConfigError`] with the field's name and a description of the fault.
@@ -17,7 +17,10 @@ pub(crate) fn check(
     if holds { Ok(()) } else { Err(ConfigError { field, wrong: wrong() }) }
 }
 
-/// Checks that a field lies within `least` to `most` milliseconds.
+/// Checks that a field lies within `least` to `most` milliseconds, both included.
+///
+/// # Errors
+/// [`ConfigError`] with the field's name and a description of the fault.
 pub(crate) fn within(
     field: &'static str,
     value: Duration,

@@ -28,7 +28,7 @@ impl Shared {
         }
     }
 
-    /// Queues an event for the application.
+    /// Queues an event for the application; drops and counts it if [`EVENTS_MAX`] are queued.
     pub(crate) fn event(&mut self, event: Event) {
         if self.events.len() >= EVENTS_MAX {
             self.counters.discard(Discard::EventOverflow);
@@ -37,7 +37,7 @@ impl Shared {
         self.events.push_back(event);
     }
 
-    /// Returns the oldest event.
+    /// Removes and returns the oldest event; `None` if there is none.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }

@@ -13,7 +13,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// A transaction id, repeated in the answer.
+/// The id of a request, which the answer repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transaction(pub [u8; 12]);
 
@@ -31,20 +31,21 @@ pub enum Message {
 /// A request for the address that it arrives from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Its transaction id.
+    /// Id of the request.
     pub transaction: Transaction,
-    /// Address and port from which to answer.
+    /// Address and port of the server from which it is to answer.
     pub change: Change,
-    /// Unknown comprehension-required attributes, at most 8.
+    /// Types of the comprehension-required attributes that this end does not know, the first 8.
     pub unknown: Vec<u16>,
 }
 
-/// The source of an answer ([RFC5780] 7.2).
+/// The requested source of an answer ([RFC5780] 7.2); by default the address and port that the
+/// request was sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Change {
-    /// From the server's other address.
+    /// True if the server is to answer from its other address.
     pub address: bool,
-    /// From its other port.
+    /// True if the server is to answer from its other port.
     pub port: bool,
 }
 
@@ -55,9 +56,9 @@ pub struct Success {
     pub transaction: Transaction,
     /// Address that the request came from.
     pub mapped: SocketAddr,
-    /// Source address of the answer.
+    /// Source address of the answer; `None` if the server does not state it.
     pub origin: Option<SocketAddr>,
-    /// The server's other address with its other port.
+    /// The server's other address with its other port; `None` if it has none.
     pub other: Option<SocketAddr>,
 }
 
@@ -68,7 +69,7 @@ pub struct Refusal {
     pub transaction: Transaction,
     /// Error code: 420 for unknown attributes.
     pub code: u16,
-    /// Unknown attributes.
+    /// Types of the attributes that the server does not know, the first 8.
     pub unknown: Vec<u16>,
 }
 
@@ -90,7 +91,7 @@ impl Message {
     /// Reads a datagram.
     ///
     /// # Errors
-    /// [`Malformed`]; any input is safe.
+    /// [`Malformed`] if the datagram is not a Binding message that this end understands.
     pub fn parse(datagram: &[u8]) -> Result<Self, Malformed> {
         if !is_stun(datagram) {
             return Err(Malformed("another header"));
@@ -114,7 +115,7 @@ impl Request {
         Self { transaction, change: Change::default(), unknown: Vec::new() }
     }
 
-    /// Returns its datagram.
+    /// Returns the datagram of the message.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = header(REQUEST, self.transaction);
         if self.change != Change::default() {
@@ -125,11 +126,11 @@ impl Request {
         finish(out)
     }
 
-    /// Returns its datagram of `bytes`, filled with padding ([RFC5780] 7.6). `bytes` is a multiple
-    /// of four, at least 4 more than without padding.
+    /// Returns the datagram of the request, filled with padding ([RFC5780] 7.6) to `bytes` bytes.
+    /// `bytes` is a multiple of four, at least 4 more than without padding.
     ///
     /// # Panics
-    /// If `bytes` is invalid.
+    /// If `bytes` is not such a number.
     pub fn padded(&self, bytes: usize) -> Vec<u8> {
         let mut out = self.to_bytes();
         let padding = bytes.checked_sub(out.len() + 4).filter(|padding| padding % 4 == 0);
@@ -161,7 +162,7 @@ impl Request {
 }
 
 impl Success {
-    /// Returns its datagram.
+    /// Returns the datagram of the message.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = header(SUCCESS, self.transaction);
         let mapped = xored(self.mapped, self.transaction);
@@ -194,7 +195,7 @@ impl Success {
 }
 
 impl Refusal {
-    /// Returns its datagram.
+    /// Returns the datagram of the message.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = header(REFUSAL, self.transaction);
         let [class, number] = [self.code / 100, self.code % 100].map(|part| part as u8);
@@ -229,8 +230,8 @@ impl Refusal {
 
 /// Returns the answer to a request received from `from`.
 ///
-/// `places` holds the source of the answer, and the server's other address and port, if it has
-/// another.
+/// `places` holds the address and port from which the answer will be sent, and the server's other
+/// address and port; `None` for a server with one address.
 pub fn answer(request: &Request, from: SocketAddr, places: Option<[SocketAddr; 2]>) -> Vec<u8> {
     let transaction = request.transaction;
     if !request.unknown.is_empty() {
@@ -241,7 +242,7 @@ pub fn answer(request: &Request, from: SocketAddr, places: Option<[SocketAddr; 2
     Success { transaction, mapped: from, origin, other }.to_bytes()
 }
 
-/// The attributes of a message: type and value.
+/// An iterator over the attributes of a message: type and value.
 struct Attributes<'a> {
     rest: &'a [u8],
 }
@@ -310,7 +311,8 @@ fn read_address(value: &[u8]) -> Result<SocketAddr, Malformed> {
     Ok(SocketAddr::new(ip, u16::from_be_bytes([high, low])))
 }
 
-/// Obfuscates an address against routers that rewrite addresses in payloads, or reverses that.
+/// Returns `address` combined with the message's header by XOR, so that no router recognizes and
+/// rewrites it in the payload; the same call reverses that.
 fn xored(address: SocketAddr, transaction: Transaction) -> SocketAddr {
     let mut pad = [0; 16];
     pad[..4].copy_from_slice(&COOKIE.to_be_bytes());

@@ -68,13 +68,13 @@ pub enum Packet<'a> {
     Announcement(Announcement<'a>),
     /// An acknowledgement of an announcement.
     Acknowledgement(Acknowledgement),
-    /// The set of standby links.
+    /// The initiator's choice of standby links.
     Standing(Standing),
     /// The interval of a link's reports.
     Cadence(Cadence),
     /// A packet of a kind unknown to this version, skipped.
     Unknown {
-        /// Its kind, 12 to 14.
+        /// Kind of the packet, 12 to 14.
         kind: u8,
     },
     /// Fields of the previous packet that are unknown to this version, skipped.
@@ -88,7 +88,7 @@ pub enum Packet<'a> {
 #[derive(Debug, Clone)]
 pub struct Packets<'a> {
     rest: &'a [u8],
-    /// True if the last packet has unknown fields.
+    /// True if the packet returned last has unknown fields, which the next item reports.
     fields: bool,
 }
 
@@ -194,7 +194,8 @@ impl<'a> Iterator for Packets<'a> {
     }
 }
 
-/// Our overhead per symbol of a source or repair packet: header, packet header and tag.
+/// Bytes around the symbol in the datagram of a source or repair packet: header, packet header and
+/// tag.
 pub const SYMBOL_AROUND_BYTES: usize = SEALED_HEADER_BYTES + Coded::HEADER_BYTES + TAG_BYTES;
 
 const _: () = assert!(SYMBOL_AROUND_BYTES <= 32, "guaranteed by the wire format");

@@ -83,8 +83,8 @@ impl Quantile {
     }
 
     /// Updates `survival_pays`. Survival pays while the other links together carry a sufficient
-    /// share of what the fastest carries. It also pays while they alone carry more than the fastest
-    /// would be worth without that protection, given its reliability.
+    /// share of what the fastest carries. It also pays while they alone carry more than all links
+    /// are worth without that protection, given the reliability of the fastest.
     fn weigh_survival(&mut self, links: &[Link], budgets: &[LinkBudget], now: Instant) {
         let elapsed = now.since(self.weighed_at).as_secs_f64();
         self.weighed_at = now;

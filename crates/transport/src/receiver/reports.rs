@@ -15,7 +15,7 @@ pub(crate) struct Arrivals {
     rate: Bitrate,
     report: Option<Report>,
     report_due_at: Instant,
-    /// Time of the last media datagram.
+    /// Time of the last datagram with media or data.
     media_at: Option<Instant>,
     /// Expected arrival times of the first and the last missing datagram that no report has shown
     /// as missing yet; `None` if there is none.
@@ -104,8 +104,8 @@ impl Arrivals {
         self.report_due_at
     }
 
-    /// Records that a datagram carried media: the next report is due `interval` after the last one
-    /// at the latest.
+    /// Records that a datagram carried media or data: the next report is due `interval` after the
+    /// last one at the latest.
     pub(crate) fn on_media(&mut self, interval: Duration, now: Instant) {
         self.media_at = Some(now);
         self.hurry(interval);

@@ -24,7 +24,7 @@ use crate::reach::reaches;
 #[derive(Default)]
 pub struct Client {
     legs: Vec<Leg>,
-    /// Peers admitted last, newest first.
+    /// Peers admitted last, newest first, at most [`PEERS_MAX`].
     peers: Vec<PublicKey>,
 }
 
@@ -58,19 +58,21 @@ pub struct Ticket {
 /// A route through a relay, as seen by an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LegView {
-    /// Socket, and the relay's address.
+    /// Local socket, and the relay's address.
     pub route: Route,
-    /// Peer that it leads to.
+    /// Peer that the route leads to.
     pub peer: PublicKey,
-    /// True if the relay forwards datagrams from this socket.
+    /// True while the relay forwards datagrams from this socket: it has confirmed a proof, and not
+    /// left several messages since unanswered.
     pub is_proven: bool,
-    /// Round-trip time to the relay at the last measurement.
+    /// Round-trip time to the relay at the last confirmed proof; `None` before the first.
     pub round_trip: Option<Duration>,
-    /// Bytes relayed so far, in both directions.
+    /// Bytes relayed in both directions, as of the last confirmed proof.
     pub metered: ByteCount,
-    /// Relay quota; zero while unknown.
+    /// Maximum of `metered` that the relay allows; zero while unknown.
     pub metered_max: ByteCount,
-    /// Reason for a refusal by the relay.
+    /// Reason why the relay refused the last call; `None` if it did not, or has admitted this end
+    /// since.
     pub refused: Option<Refusal>,
 }
 
@@ -83,15 +85,16 @@ struct Leg {
     rng: ChaCha20Rng,
     cookie: Cookie,
     state: State,
-    /// Time of the next message.
+    /// Time of the next call or proof.
     due_at: Instant,
+    /// Send time of the last call or proof; `None` before the first.
     said_at: Option<Instant>,
-    /// Consecutive messages without an answer.
+    /// Number of messages sent in a row without an answer.
     tries: u32,
-    /// True if the relay reported another source address for a proven leg, and this was not
-    /// reported yet.
+    /// True if the relay reported another source address of a proven leg, until
+    /// [`Client::poll_moved`] returns its socket.
     has_moved: bool,
-    /// Newest unanswered probe: its send and arrival times.
+    /// Newest unanswered probe: its send time by the relay's clock, and its arrival time by ours.
     probe: Option<[Instant; 2]>,
 }
 
@@ -100,20 +103,21 @@ enum State {
     Holding(Holding),
 }
 
-/// Result of a handshake.
+/// A leg's id and key from a completed handshake, with the state of what was exchanged since.
 struct Holding {
     id: LegId,
     key: MacKey,
-    /// Number of the newest proof.
+    /// Number of the newest proof sent.
     number: u64,
-    /// True if the relay knows the newest token.
+    /// True if the relay is known to have the newest token; otherwise proofs carry it.
     token_is_told: bool,
-    /// Send time of the newest probe, by the relay's clock; repeated probes are not answered.
+    /// Send time of the newest probe received, by the relay's clock; an older one is not answered.
     probed_at: Instant,
 }
 
 impl Client {
-    /// Sets the relays for a peer, in place of its previous ones.
+    /// Sets the relays for a peer, in place of its previous ones. Legs at relays that remain are
+    /// kept and get the new token.
     ///
     /// `locals` are the sockets' own addresses, by which a relay's address is chosen. The two peers
     /// admitted last are kept, because a successor session may wait next to the present one.
@@ -147,8 +151,8 @@ impl Client {
         }
     }
 
-    /// Records that the connection of a stream's route was opened: the relay must identify this end
-    /// again.
+    /// Records that the connection of a stream's route was opened: makes the next message on it
+    /// due, because the relay must identify this end again.
     pub fn handle_open(&mut self, route: Route, now: Instant) {
         for leg in self.legs.iter_mut().filter(|leg| leg.view.route == route) {
             (leg.due_at, leg.tries) = (now, 0);
@@ -179,7 +183,8 @@ impl Client {
         true
     }
 
-    /// Writes the next datagram into `buffer`, replacing its content, and returns its route.
+    /// Writes the next datagram into `buffer`, replacing its content, and returns its route; `None`
+    /// if nothing is due now.
     pub fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route> {
         for leg in &mut self.legs {
             if leg.write_echo(buffer) {
@@ -191,14 +196,15 @@ impl Client {
         Some(leg.view.route)
     }
 
-    /// Returns when the next message is due, if nothing arrives before.
+    /// Returns when the next message is due, if nothing arrives before; `None` without relays.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let due = |leg: &Leg| leg.probe.map_or(leg.due_at, |[_, came_at]| came_at.min(leg.due_at));
         self.legs.iter().map(due).min()
     }
 
-    /// Sends a new proof on each proven leg because nothing has arrived from the peer for a while.
-    /// If the end's address has changed, the relay reports it. At most five times a second.
+    /// Makes a new proof due on each proven leg over UDP, at most five times a second, because
+    /// nothing has arrived from the peer for a while. If the end's address has changed, the relay
+    /// reports it.
     pub fn hurry(&mut self, now: Instant) {
         let is_settled = |leg: &&mut Leg| leg.view.is_proven && leg.tries == 0 && !leg.is_stream();
         for leg in self.legs.iter_mut().filter(is_settled) {
@@ -208,7 +214,8 @@ impl Client {
         }
     }
 
-    /// Returns a socket whose source address changed according to a relay, once per report.
+    /// Returns the index of a socket whose source address has changed according to a relay, once
+    /// per report.
     pub fn poll_moved(&mut self) -> Option<u8> {
         let leg = self.legs.iter_mut().find(|leg| leg.has_moved)?;
         leg.has_moved = false;
@@ -228,7 +235,8 @@ impl fmt::Debug for Client {
 }
 
 impl Ticket {
-    /// Returns the first address of the relay that a socket with the address `local` reaches.
+    /// Returns the first address of the relay that a socket with the address `local` reaches;
+    /// `None` if it reaches none.
     pub fn address_for(&self, local: &SocketAddr) -> Option<SocketAddr> {
         self.addresses.iter().find(|remote| reaches(local, remote)).copied()
     }
@@ -394,7 +402,7 @@ impl Leg {
         }
     }
 
-    /// Writes the answer to a probe, if one is due.
+    /// Writes the answer to a probe into `buffer`; returns false if none is due.
     fn write_echo(&mut self, buffer: &mut Vec<u8>) -> bool {
         let Some([sent_at, seen_at]) = self.probe.take() else { return false };
         let State::Holding(holding) = &self.state else { return false };
@@ -439,7 +447,7 @@ impl State {
 }
 
 impl Holding {
-    /// Returns the placeholder used during a state change.
+    /// Returns a placeholder for the time of a state change, without an id or a key.
     fn nobody() -> Self {
         let (id, key) = (LegId([0; 8]), MacKey::new([0; 32]));
         Self { id, key, number: 0, token_is_told: true, probed_at: Instant::ZERO }
@@ -494,13 +502,15 @@ const PEERS_MAX: usize = 2;
 /// Initial interval between unanswered messages, as between the first resends of an init.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// Immediate calls to a relay that does not know a leg.
+/// Number of unanswered messages up to which a relay that does not know a leg is called again
+/// without a pause.
 const QUICK_TRIES: u32 = 4;
-/// Unanswered messages after which a relay counts as gone: 2.5 s.
+/// Number of unanswered messages after which a leg no longer counts as proven: 2.5 s.
 const VAIN_TRIES: u32 = 5;
-/// Pause after a refusal; a new token triggers a call by itself.
+/// Time from a refusal to the next call; a new token triggers a call sooner.
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
-/// Minimum interval between answers to a relay that reports an unknown source address.
+/// Minimum time after a message before a relay's report of an unknown source address triggers
+/// another one.
 const STRANGER_PAUSE: Duration = Duration::from_millis(50);
 const HURRY_PAUSE: Duration = Duration::from_millis(200);
 /// Interval between proofs. It is below the 30 s after which a relay drops a leg, and below the

@@ -26,7 +26,7 @@ pub struct Call {
 }
 
 impl Caller {
-    /// Writes the first message.
+    /// Begins the handshake and writes the first message.
     pub(super) fn new(
         identity: &Identity,
         relay: &PublicKey,
@@ -57,8 +57,8 @@ impl Caller {
         &self.message
     }
 
-    /// Handles the relay's answer with the leg's id and key; returns itself if the answer is
-    /// forged.
+    /// Handles the relay's answer and returns the leg's id and key. Returns itself as the error if
+    /// the answer is forged or damaged, so that another one can be tried.
     pub(super) fn finish(mut self, message: &[u8]) -> Result<(LegId, MacKey), Self> {
         let mut payload = [0; WELCOME_PAYLOAD_BYTES];
         if message.len() != WELCOME_BYTES || self.state.read_message(message, &mut payload).is_err()
@@ -81,7 +81,7 @@ impl Call {
     /// Reads an end's first message to the relay `identity`; `None` if it is invalid or meant for
     /// another.
     ///
-    /// It costs two key agreements: the caller should have proved its address before.
+    /// It costs two key agreements: call it only for an end that has proved its address.
     pub fn read(identity: &Identity, message: &[u8], rng: &mut ChaCha20Rng) -> Option<Self> {
         if message.len() != CALL_BYTES {
             return None;
@@ -115,7 +115,7 @@ impl Call {
         self.caller == key.noise_public()
     }
 
-    /// Writes the answer, which only the end itself can read.
+    /// Returns the answer with the leg's id and key, which only the end itself can read.
     ///
     /// # Panics
     /// Never: the answer has a fixed size.

@@ -31,13 +31,13 @@ pub struct Token([u8; Token::BYTES]);
 pub struct Grant {
     /// Side of the lease that the holder is on.
     pub side: Side,
-    /// Key that may use the token.
+    /// Key of the end that may use the token.
     pub holder: PublicKey,
     /// Peer that the holder may reach.
     pub peer: PublicKey,
-    /// Relay to use.
+    /// Key of the relay at which the token is valid.
     pub relay: PublicKey,
-    /// End of validity since the Unix epoch, in whole seconds.
+    /// End of validity, as a time since the Unix epoch in whole seconds.
     pub until: Duration,
 }
 
@@ -60,7 +60,7 @@ pub enum TokenError {
     /// Not signed by the switchboard.
     #[error("not a token of this switchboard")]
     Forged,
-    /// It has expired.
+    /// The end of validity has passed.
     #[error("the token has expired, or the clocks differ")]
     Expired,
 }
@@ -96,7 +96,7 @@ impl Token {
     /// token.
     ///
     /// # Errors
-    /// [`TokenError`].
+    /// [`TokenError::Malformed`], [`TokenError::Forged`] or [`TokenError::Expired`].
     pub fn read(&self, switchboard: &PublicKey, now: Duration) -> Result<Grant, TokenError> {
         let (told, signature) =
             self.0.split_last_chunk::<SIGNATURE_BYTES>().expect("a token is longer");
@@ -164,8 +164,8 @@ impl Side {
     }
 }
 
-/// Returns the signed bytes. Domain separation: no other signature of a switchboard begins with
-/// these words.
+/// Returns the bytes that the signature covers: [`WORDS`], then `told`. No other signature of a
+/// switchboard begins with these words (domain separation).
 fn signed(told: &[u8]) -> Vec<u8> {
     [WORDS, told].concat()
 }

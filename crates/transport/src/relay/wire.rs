@@ -18,23 +18,23 @@ use tautline_units::{ByteCount, Instant};
 use super::token::Token;
 use crate::crypto::MacKey;
 
-/// One message.
+/// One message between an end and a relay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message<'a> {
     /// End to relay: requests admission.
     Call {
-        /// Chosen by the end.
+        /// Reference of the call, which the end chose at random.
         reference: Reference,
         /// Cookie that the relay issued to this address; zeros at first.
         cookie: Cookie,
         /// Noise message 1.
         message: &'a [u8; CALL_BYTES],
     },
-    /// Relay to an unknown address: requests a resend with this cookie.
+    /// Relay to an address that it does not know: requests a resend with this cookie.
     Cookie {
-        /// Reference of the request.
+        /// Reference of the message to resend.
         reference: Reference,
-        /// Cookie to send.
+        /// Cookie to put into the message.
         cookie: Cookie,
     },
     /// Relay to end: grants admission; only the end can read it.
@@ -46,27 +46,27 @@ pub enum Message<'a> {
     },
     /// End to relay: proves the end's address, and may carry a token.
     Prove(Prove<'a>),
-    /// Relay to end: confirms the proof.
+    /// Relay to end: confirms the proof, and reports the state of the leg.
     Proven(Proven<'a>),
     /// Relay to end: the leg does not exist.
     Gone {
-        /// Id of the leg.
+        /// Id of the leg that does not exist.
         leg: LegId,
     },
     /// Relay to end: rejects the call.
     Refused {
         /// Reference of the call.
         reference: Reference,
-        /// Reason.
+        /// Reason for the rejection.
         reason: Refusal,
     },
-    /// Relay to end, if it answers probes: requests its time of arrival.
+    /// Relay to an end that answers probes: requests the time at which the probe arrives.
     Probe(Probe<'a>),
-    /// End to relay: reports that time.
+    /// End to relay: reports the time at which a probe arrived.
     Echo(Echo<'a>),
 }
 
-/// A request for the time, as long as its answer.
+/// A relay's request for the end's time; it is as long as its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe<'a> {
     /// Id of the leg.
@@ -97,7 +97,7 @@ pub struct Prove<'a> {
     pub number: u64,
     /// Cookie that the relay issued to this address; ignored if the leg is already at this address.
     pub cookie: Cookie,
-    /// Newer token than that of the call.
+    /// Token that replaces that of the call; `None` if the relay has the newest one.
     pub token: Option<&'a [u8; Token::BYTES]>,
     /// True if the end answers probes; older builds do not.
     pub answers_probes: bool,
@@ -113,21 +113,21 @@ pub struct Proven<'a> {
     pub number: u64,
     /// Bytes relayed so far, in both directions.
     pub metered: ByteCount,
-    /// Quota of relayed bytes.
+    /// Maximum of `metered` that the relay allows.
     pub metered_max: ByteCount,
-    /// True if the other end is present.
+    /// True if the other end has a leg at the relay too.
     pub has_peer: bool,
     signed: Signed<'a>,
 }
 
-/// A message with its tag.
+/// The bytes of a message, and the tag at its end that authenticates them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Signed<'a> {
     message: &'a [u8],
     tag: &'a [u8; MacKey::TAG_BYTES],
 }
 
-/// A reference, repeated by an answer from its request.
+/// A number that relates an answer to its request: the answer repeats it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reference(pub [u8; 8]);
 
@@ -135,7 +135,8 @@ pub struct Reference(pub [u8; 8]);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LegId(pub [u8; LegId::BYTES]);
 
-/// A cookie issued by a relay to an address, and recomputed by the relay for verification.
+/// A value that a relay sends to an address and recomputes from that address to verify it. An end
+/// that returns the cookie receives datagrams at the address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cookie(pub [u8; 16]);
 
@@ -158,7 +159,7 @@ pub enum Refusal {
 }
 
 impl<'a> Message<'a> {
-    /// Reads one message; `None` if this version does not know it.
+    /// Reads one message; `None` if it is malformed or this version does not know it.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let (&[head, version, detail, _zero], rest) = bytes.split_first_chunk::<4>()?;
         if head >> 4 != TYPE_RELAY || version != VERSION {
@@ -228,28 +229,28 @@ impl<'a> Message<'a> {
 }
 
 impl Prove<'_> {
-    /// Returns whether it was authenticated with `key`.
+    /// Returns whether the tag of the message was made with `key`.
     pub fn is_under(&self, key: &MacKey) -> bool {
         self.signed.is_under(key)
     }
 }
 
 impl Proven<'_> {
-    /// Returns whether it was authenticated with `key`.
+    /// Returns whether the tag of the message was made with `key`.
     pub fn is_under(&self, key: &MacKey) -> bool {
         self.signed.is_under(key)
     }
 }
 
 impl Probe<'_> {
-    /// Returns whether it was authenticated with `key`.
+    /// Returns whether the tag of the message was made with `key`.
     pub fn is_under(&self, key: &MacKey) -> bool {
         self.signed.is_under(key)
     }
 }
 
 impl Echo<'_> {
-    /// Returns whether it was authenticated with `key`.
+    /// Returns whether the tag of the message was made with `key`.
     pub fn is_under(&self, key: &MacKey) -> bool {
         self.signed.is_under(key)
     }
@@ -267,7 +268,7 @@ impl<'a> Signed<'a> {
 }
 
 impl LegId {
-    /// Bytes of an id.
+    /// Length of an id in bytes.
     pub const BYTES: usize = 8;
 }
 
@@ -300,7 +301,8 @@ pub fn is_of_relay(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|head| head >> 4 == TYPE_RELAY)
 }
 
-/// Returns the reference for an answer to any `datagram`: its bytes 4 to 11.
+/// Returns the reference for an answer to any `datagram`: its bytes 4 to 11; `None` if it is
+/// shorter.
 pub fn reference_of(datagram: &[u8]) -> Option<Reference> {
     datagram.get(4..12)?.try_into().ok().map(Reference)
 }
@@ -347,7 +349,8 @@ pub fn write_prove(
     sign(out, key);
 }
 
-/// Writes the answer to a proof into `out`, replacing its content.
+/// Writes the answer to a proof into `out`, replacing its content. `metered` holds the bytes
+/// relayed so far and their maximum.
 pub fn write_proven(
     out: &mut Vec<u8>,
     leg: LegId,
@@ -420,11 +423,11 @@ const KIND_ECHO: u8 = 9;
 const HAS_PEER: u8 = 1;
 const ANSWERS_PROBES: u8 = 1;
 
-/// Token, and socket number.
+/// Bytes of a call's payload: token and socket number.
 pub(super) const CALL_PAYLOAD_BYTES: usize = Token::BYTES + 1;
 /// Bytes of a call's Noise message: ephemeral, sealed static, sealed payload.
 pub(super) const CALL_BYTES: usize = 32 + 48 + CALL_PAYLOAD_BYTES + 16;
-/// Id and key of the leg.
+/// Bytes of a welcome's payload: id and key of the leg.
 pub(super) const WELCOME_PAYLOAD_BYTES: usize = LegId::BYTES + MacKey::BYTES;
 /// Bytes of a welcome's Noise message: ephemeral, sealed payload.
 pub(super) const WELCOME_BYTES: usize = 32 + WELCOME_PAYLOAD_BYTES + 16;

@@ -25,9 +25,9 @@ struct Announcing {
     descriptor: Vec<u8>,
     /// Number of descriptor bytes acknowledged by the peer.
     acknowledged: usize,
-    /// End offset sent in the current round; `None` before the first part.
+    /// Number of descriptor bytes sent in the current round; `None` before the first part.
     sent: Option<usize>,
-    /// Consecutive acknowledgements without progress: an earlier part was lost.
+    /// Number of acknowledgements in a row without progress: an earlier part was lost.
     stuck: u8,
 }
 
@@ -39,8 +39,8 @@ impl Announcer {
         announcer
     }
 
-    /// Adds a channel to announce. The two built-in channels are announced only if they carry a
-    /// descriptor.
+    /// Begins to announce a channel, anew if it is announced already. The command and the media
+    /// channel are announced only if they have a descriptor.
     pub(crate) fn add(&mut self, channel: &Channel) {
         let given = matches!(channel.priority, Priority::Command | Priority::Media);
         if given && channel.descriptor == Descriptor::default() {
@@ -59,14 +59,16 @@ impl Announcer {
         (!self.channels.is_empty()).then_some(self.due_at)
     }
 
-    /// Postpones the next part because no link is up.
+    /// Postpones a part that is due by [`LINK_PAUSE`], because no link can speak.
     pub(crate) fn wait(&mut self, now: Instant) {
         if self.due_at <= now {
             self.due_at = now + LINK_PAUSE;
         }
     }
 
-    /// Writes the part that is due now, for a link of rate `link`.
+    /// Appends the part that is due now, for a link with the rate `link`, and schedules the next
+    /// one by that rate. Returns false if none is due, or if everything was sent: then the parts
+    /// not acknowledged are due again after [`ROUND_PAUSE`].
     pub(crate) fn write_due(&mut self, out: &mut Vec<u8>, link: Bitrate, now: Instant) -> bool {
         if now < self.due_at {
             return false;
@@ -104,7 +106,9 @@ impl Announcer {
         true
     }
 
-    /// Handles the peer's acknowledgement of an announcement.
+    /// Handles the peer's acknowledgement of an announcement: ends the announcement if it is
+    /// complete, and resends from the first gap after [`STUCK_MAX`] acknowledgements without
+    /// progress.
     pub(crate) fn on_acknowledged(&mut self, told: Acknowledgement) {
         let Some(announcing) = self.channels.get_mut(&told.channel) else { return };
         let received = usize::from(told.received).min(announcing.descriptor.len());
@@ -124,12 +128,13 @@ impl Announcer {
 
 /// Descriptor bytes per part: 3 ms on a 1 Mbit/s link, and a part alone fits the smallest datagram.
 const PART_BYTES: usize = 110;
-/// Announcement rate: all of our schemas within four seconds.
+/// Maximum rate of announcements: all of our schemas within four seconds.
 const RATE: Bitrate = Bitrate::from_kbps(64);
-/// Maximum share of a link's rate; more would block a slow link for as long.
+/// Maximum rate of announcements as a share of the link's rate; more would hold up other traffic on
+/// a slow link.
 const SHARE: f64 = 1.0 / 32.0;
 const RATE_LEAST: Bitrate = Bitrate::from_kbps(4);
-/// Interval between checks for a link that is up.
+/// Interval between checks for a link that can speak.
 const LINK_PAUSE: Duration = Duration::from_millis(20);
 /// Acknowledgements without progress that trigger a resend, as in TCP; fewer indicate reordering.
 const STUCK_MAX: u8 = 3;

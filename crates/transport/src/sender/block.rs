@@ -6,7 +6,7 @@ use tautline_units::Instant;
 use crate::protect::Plan;
 use crate::wire::Prefix;
 
-/// An encoder of units into packet symbols; it reuses its buffer.
+/// An encoder of units into the symbols of a block's packets; it reuses its buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     block: Vec<u8>,
@@ -47,12 +47,12 @@ impl Encoder {
         self.block.drain(..(fresh.start - plan.source_count) * plan.symbol_bytes);
     }
 
-    /// Returns the symbol of packet `index` of the last unit.
+    /// Returns the symbol of packet `index` of the unit encoded last, by [`Encoder::encode`].
     pub(crate) fn symbol(&self, index: usize) -> &[u8] {
         &self.block[index * self.symbol_bytes..][..self.symbol_bytes]
     }
 
-    /// Returns the symbols of the last unit's packets, in order of index.
+    /// Returns the symbols of the packets encoded last, in order of index.
     pub(crate) fn symbols(&self) -> impl Iterator<Item = &[u8]> {
         self.block.chunks_exact(self.symbol_bytes)
     }

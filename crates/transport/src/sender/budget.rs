@@ -2,11 +2,12 @@ use tautline_units::Bitrate;
 
 use crate::event::Event;
 
-/// The budget as last reported to the application.
+/// The media budget as last reported to the application.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
+    /// Last reported budget; `None` before the first report.
     told: Option<Bitrate>,
-    /// Measured capacity of the links at that time.
+    /// Measured capacity of the links when the budget was last reported.
     shown: Bitrate,
 }
 
@@ -16,8 +17,9 @@ impl Budget {
         self.told.is_some_and(|told| told > Bitrate::ZERO)
     }
 
-    /// Returns the budget event if it is due: the budget became zero or nonzero, moved by 2 %, or
-    /// the measured capacity `shown` grew by a quarter.
+    /// Returns the event with the budget `media` if it is due: since the last report, the budget
+    /// has become zero or nonzero or has changed by more than 2 %, or the measured capacity `shown`
+    /// has grown by more than a quarter.
     pub(super) fn update(&mut self, media: Bitrate, shown: Bitrate) -> Option<Event> {
         let more = media > Bitrate::ZERO && shown > self.shown.scale(1.0 + SHOWN_NEWS);
         let news = match self.told {
@@ -35,7 +37,7 @@ impl Budget {
     }
 }
 
-/// Reporting threshold of 2 %: an encoder's own rate varies by more.
+/// Relative change of the budget above which it is reported: an encoder's own rate varies by more.
 const NEWS: f64 = 0.02;
 const SHOWN_NEWS: f64 = 0.25;
 

@@ -1,6 +1,6 @@
 use tautline_units::{Duration, Instant};
 
-/// Rate limit on outgoing commands. Up to a rate that no operator reaches, each leaves at once.
+/// Rate limit on outgoing commands. Up to a rate that no operator reaches, each leaves immediately.
 /// Above it, only the newest command waits for its turn.
 ///
 /// Values that an application repeats in every command, such as an act, leave with the newest one.
@@ -25,7 +25,8 @@ impl Commands {
         Self { free_at: now, waiting: None }
     }
 
-    /// Returns whether a command may be sent at once, and if so charges it to the rate.
+    /// Returns whether a new command may be sent now, and if so counts it against the rate. False
+    /// while another one waits.
     pub(crate) fn take_turn(&mut self, now: Instant) -> bool {
         let is_free = self.waiting.is_none() && self.free_at <= now;
         if is_free {
@@ -39,7 +40,8 @@ impl Commands {
         self.waiting.replace(newest).is_some()
     }
 
-    /// Removes and returns the waiting command once it may be sent.
+    /// Removes and returns the waiting command, and counts it against the rate, if it may be sent
+    /// now.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Waiting> {
         if self.due_at()? > now {
             return None;
@@ -53,7 +55,7 @@ impl Commands {
         self.waiting.take().is_some()
     }
 
-    /// Returns when the waiting command may be sent.
+    /// Returns when the waiting command may be sent; `None` if none waits.
     #[inline]
     pub(crate) fn due_at(&self) -> Option<Instant> {
         self.waiting.as_ref().map(|_| self.free_at)

@@ -10,8 +10,9 @@ use crate::link::Entry;
 use crate::links::Links;
 use crate::shared::Shared;
 
-/// Moves packets queued on links that may not carry media to better links. Also resends packets
-/// that such a link probably lost (reinjection), as far as fresh units need them.
+/// Moves packets queued on links that may not carry media to links that may. Also resends packets
+/// in flight on such a link over another one (reinjection). Both only as far as the packets' units
+/// need them.
 // protocol 3, life of a link
 pub(super) fn fail_over(
     recovery: &mut Recovery,
@@ -64,7 +65,7 @@ pub(super) fn fail_over(
     }
 }
 
-/// Number of packets per unit that are worth resending, in order of unit numbers.
+/// Number of packets of each unit that are worth moving or resending, in order of unit numbers.
 struct Allowance {
     units: Vec<(u64, usize)>,
 }
@@ -81,7 +82,7 @@ impl Allowance {
         Self { units }
     }
 
-    /// Takes one packet of a unit; returns false if none is left.
+    /// Takes one packet from the number of a unit; returns false if none is left.
     fn take(&mut self, unit: u64) -> bool {
         let at = self.units.binary_search_by_key(&unit, |(unit, _)| *unit).ok();
         let left = at.map(|at| &mut self.units[at].1).filter(|left| **left > 0);

@@ -8,15 +8,16 @@ use crate::error::SendError;
 use crate::link::Entry;
 use crate::wire::Coded;
 
-/// Units of capped channels waiting to be paced: all channels except commands and media.
+/// Packets of capped channels, all except commands and media, that wait for their channel's cap.
 ///
-/// Bounded by [`BYTES_MAX`] and [`ENTRIES_MAX`] per channel.
+/// At most [`BYTES_MAX`] and [`ENTRIES_MAX`] packets for each channel; a unit beyond that is
+/// refused.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     lanes: BTreeMap<ChannelNumber, Lane>,
     /// Earliest send time of the next packet that is copied to every link, of any channel.
     copies_at: Instant,
-    /// Earliest time at which a link may have headroom for data.
+    /// Time before which no link is known to have headroom for data.
     data_at: Instant,
 }
 
@@ -26,8 +27,8 @@ struct Lane {
     order: Order,
     priority: Priority,
     cap: Bitrate,
-    /// Header length excluded from the cap. `None` if the cap counts complete datagrams, as on our
-    /// own channels, which share a rate in datagram bytes.
+    /// Length of a packet's header, which the cap does not count. `None` if the cap counts complete
+    /// datagrams, as on Tautline's own channels, which share a rate in datagram bytes.
     header_bytes: Option<usize>,
     queue: VecDeque<Waiting>,
     bytes: usize,
@@ -35,7 +36,7 @@ struct Lane {
     free_at: Instant,
 }
 
-/// Bytes queued before a unit.
+/// Bytes queued on a lane that leave before a unit.
 #[derive(Debug, Default)]
 struct Before {
     /// Bytes of complete datagrams.
@@ -128,8 +129,8 @@ impl Lanes {
         Ok(())
     }
 
-    /// Returns the next packet to be copied to every link, feedback before telemetry. `rate` is the
-    /// total rate for all of them.
+    /// Removes and returns the next packet to be copied to every link that the caps allow now,
+    /// feedback before telemetry. `rate` is the maximum rate of all of these together.
     pub(crate) fn pop_copies(
         &mut self,
         rate: Bitrate,
@@ -145,7 +146,7 @@ impl Lanes {
         Some(entry)
     }
 
-    /// Returns the next data packet that its channel's cap allows now and that `fits`.
+    /// Removes and returns the next data packet that its channel's cap allows now and that `fits`.
     pub(crate) fn pop_data(
         &mut self,
         fits: impl Fn(&Entry) -> bool,
@@ -156,12 +157,12 @@ impl Lanes {
         self.pop(|priority| priority == Priority::Data, fits, now)
     }
 
-    /// Returns when the next packet that is copied to every link may be sent.
+    /// Returns when the next packet that is copied to every link may be sent; `None` if none waits.
     pub(crate) fn copies_due_at(&self) -> Option<Instant> {
         Some(self.due_at(|priority| priority != Priority::Data)?.max(self.copies_at))
     }
 
-    /// Returns when the next data packet may be sent.
+    /// Returns when the next data packet may be sent; `None` if none waits.
     pub(crate) fn data_due_at(&self) -> Option<Instant> {
         Some(self.due_at(|priority| priority == Priority::Data)?.max(self.data_at))
     }
@@ -171,7 +172,7 @@ impl Lanes {
         self.data_at = until;
     }
 
-    /// Drops everything.
+    /// Drops all packets and counts their units as expired.
     pub(crate) fn abandon(&mut self, counters: &mut Counters) {
         for (channel, lane) in &mut self.lanes {
             let expired = lane.remove(|_| true);
@@ -180,7 +181,7 @@ impl Lanes {
         }
     }
 
-    /// Drops units whose deadline has passed.
+    /// Drops the packets whose deadline has passed, and counts their units as expired.
     fn expire(&mut self, counters: &mut Counters, now: Instant) {
         for (channel, lane) in &mut self.lanes {
             let expired = lane.remove(|waiting| waiting.entry.deadline < now);
@@ -238,7 +239,8 @@ impl Lane {
         })
     }
 
-    /// Removes packets, and returns the number of units they belonged to.
+    /// Removes the packets for which `which` is true, and returns the number of units that they
+    /// belonged to.
     fn remove(&mut self, which: impl Fn(&Waiting) -> bool) -> u64 {
         let (mut units, mut last) = (0, None);
         let bytes = &mut self.bytes;
@@ -255,7 +257,7 @@ impl Lane {
     }
 }
 
-/// Returns how much of a channel's cap may be used at once after a pause.
+/// Returns the time whose share of the channel's cap may be sent back to back after a pause.
 fn burst(priority: Priority) -> Duration {
     match priority {
         Priority::Data => DATA_BURST,
@@ -263,12 +265,12 @@ fn burst(priority: Priority) -> Duration {
     }
 }
 
-/// First application channel; those below are our own (docs/protocol.md, 4).
+/// Lowest channel number of the application; those below are Tautline's own (docs/protocol.md, 4).
 const APPLICATION_MIN: u8 = 16;
-/// Total rate of all channels that are copied to every link: half of a 1 Mbit/s link.
+/// Maximum rate of all channels together that are copied to every link: half of a 1 Mbit/s link.
 pub(crate) const COPIES_RATE: Bitrate = Bitrate::from_kbps(512);
-/// Same limit as a share of the slowest link's rate: pictures matter more than telemetry about
-/// them.
+/// Maximum rate of all channels together that are copied to every link, as a share of the slowest
+/// link's rate: pictures matter more than telemetry about them.
 pub(crate) const COPIES_SHARE: f64 = 0.25;
 /// Largest datagram of a capped channel at an end that sends commands: 3 ms on a 1 Mbit/s link,
 /// because one may be in transmission when a command is sent.

@@ -7,7 +7,7 @@ use crate::link::Entry;
 use crate::protect::Plan;
 use crate::wire::Coded;
 
-/// Creates the header of a packet of a unit.
+/// Creates the header of packet `index` of the unit `number`, with an empty symbol.
 pub(super) fn header(
     channel: ChannelNumber,
     number: u64,
@@ -25,7 +25,8 @@ pub(super) fn header(
     }
 }
 
-/// Writes a packet into `plaintext`, replacing its content.
+/// Creates a packet from `header` and `symbol`, to be queued on a link; `plaintext` is the buffer
+/// for it, whose content is replaced.
 pub(super) fn entry(
     unit: u64,
     header: &Coded<'_>,

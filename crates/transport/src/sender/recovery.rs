@@ -16,11 +16,12 @@ use crate::shared::Shared;
 #[derive(Debug)]
 pub(super) struct Recovery {
     pub(super) encoder: Encoder,
-    /// `None`: every unit is a block.
+    /// Sender side of the streaming code; `None` if every unit is a block.
     pub(super) stream: Option<Box<Stream>>,
     pub(super) tracker: Tracker,
     /// True if every packet goes over every link; then the loss of one copy means little.
     copies: bool,
+    /// Spare buffers for packets.
     headroom: Vec<Vec<u8>>,
 }
 
@@ -38,14 +39,14 @@ impl Recovery {
         }
     }
 
-    /// Returns an empty buffer.
+    /// Returns an empty buffer for a packet, a used one if there is any.
     pub(super) fn buffer(&mut self) -> Vec<u8> {
         let mut buffer = self.headroom.pop().unwrap_or_default();
         buffer.clear();
         buffer
     }
 
-    /// Keeps a buffer for reuse.
+    /// Keeps a packet's buffer for reuse, unless [`SPARE_MAX`] are kept.
     pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
         if self.headroom.len() < SPARE_MAX {
             self.headroom.push(buffer);
@@ -66,8 +67,8 @@ impl Recovery {
         self.recycle(entry.plaintext);
     }
 
-    /// Handles the outcome of media packets on one link, and resends lost packets that a unit
-    /// needs.
+    /// Handles the outcome of media packets on one link, empties `settled`, and resends lost
+    /// packets that a unit needs.
     pub(super) fn on_settled(
         &mut self,
         settled: &mut Vec<Settled>,
@@ -105,8 +106,8 @@ impl Recovery {
         self.repair_stream(links, shared, now);
     }
 
-    /// Queues a packet on the link that delivers it first, or counts it as lost, under `what` if
-    /// given.
+    /// Queues a packet on the link that delivers it first. If no link delivers it in time, counts
+    /// it as lost, and as discarded for the reason `what` if given.
     pub(super) fn send_again(
         &mut self,
         entry: Entry,
@@ -126,9 +127,10 @@ impl Recovery {
         }
     }
 
-    /// Schedules a check of a block for when its packets should have been reported. The latest time
-    /// is when new packets can just arrive in time. Schedules none if no report can arrive before
-    /// that.
+    /// Schedules a check of a unit's block for when its packets should have been reported, or for
+    /// the last time at which new packets can arrive by `deadline`, whichever is earlier. Schedules
+    /// none if no report can arrive before that time, under the streaming code, without
+    /// retransmission, or if every packet goes over every link.
     pub(super) fn look_after(
         &mut self,
         number: u64,
@@ -155,12 +157,12 @@ impl Recovery {
         }
     }
 
-    /// Returns when the next unit check is due.
+    /// Returns when the next unit must be checked; `None` if no check is scheduled.
     pub(super) fn look_due_at(&self) -> Option<Instant> {
         self.tracker.look_due_at()
     }
 
-    /// Sends new packets of units that lack some when they are checked.
+    /// Checks the units that are due, and sends new repair packets of those that lack packets.
     pub(super) fn look(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         loop {
             let Self { tracker, encoder, headroom, .. } = self;
@@ -222,10 +224,10 @@ impl Recovery {
     }
 }
 
-/// Allowance for timers, pacing and a little jitter.
+/// Time allowed for timers, pacing and a little jitter when a check is scheduled.
 const LOOK_SLACK: Duration = Duration::from_millis(4);
-/// Maximum per call: more would delay the next unit; 64 packets of 700 bytes take 45 ms at 8
-/// Mbit/s.
+/// Maximum number of repair packets that one call sends: more would delay the next unit; 64 packets
+/// of 700 bytes take 45 ms at 8 Mbit/s.
 const AT_ONCE: usize = 64;
 /// Maximum number of kept buffers: the packets that four links queue in a bad second.
 const SPARE_MAX: usize = 4_096;

@@ -14,26 +14,30 @@ use crate::wire::{Packet, Packets, Prefix};
 /// The sender side of a stream. It numbers source packets, encodes repair packets over those that
 /// may be missing, and tracks the outcome of each.
 ///
-/// Its 1.5 MB are allocated at once and do not grow.
+/// Its 1.5 MB are allocated at construction and do not grow.
 #[derive(Debug)]
 pub(crate) struct Stream {
     encoder: Encoder,
     /// Units with source packets in the coding window, oldest first.
     units: VecDeque<Unit>,
-    /// Outcome of the source packets in the coding window.
+    /// Outcome of each source packet in the coding window, in order of numbers.
     fates: VecDeque<Fate>,
-    /// Number of the first of them.
+    /// Number of the source packet of the first element of `fates`.
     first: u64,
-    /// Repair packets that may still help to recover them, oldest first.
+    /// Sent repair packets that may still help to recover these source packets, oldest first, at
+    /// most [`REPAIRS_MOST`].
     repairs: VecDeque<Sum>,
+    /// Number of the next repair packet; its low 16 bits are its seed.
     next_repair: u64,
     /// Smoothed share of lost packets.
     erasure_rate: f64,
     /// Payloads of the last unit, concatenated.
     block: Vec<u8>,
+    /// Reusable buffer for one symbol.
     symbol: Vec<u8>,
-    /// Scratch space for [`Stream::missing`].
+    /// Reusable list of [`Stream::missing`]: numbers of the lost source packets.
     lost: Vec<u64>,
+    /// Reusable list of [`Stream::missing`]: end and start of the arrived repair packets' windows.
     arrived: Vec<(u64, u64)>,
 }
 
@@ -41,29 +45,31 @@ pub(crate) struct Stream {
 #[derive(Debug, Clone, Copy)]
 struct Unit {
     number: u64,
-    /// Number of its first source packet; its packets are `first..end`.
+    /// Number of the unit's first source packet; its packets are `first..end`.
     first: u64,
     end: u64,
     deadline: Instant,
+    /// Deadline as its packets state it: milliseconds, modulo 65536.
     deadline_low: u16,
-    /// Length of its payloads, except the last, which may be shorter.
+    /// Length of the payload of each packet, except the last, whose payload may be shorter.
     payload_bytes: usize,
 }
 
-/// A sent repair packet; it covers `first <= n < end`.
+/// A sent repair packet; it covers the source packets `first..end`.
 #[derive(Debug, Clone, Copy)]
 struct Sum {
     number: u64,
     first: u64,
     end: u64,
-    /// True if it was sent because packets were known to be lost.
+    /// True if the packet was sent because source packets were known to be lost; false if it was
+    /// sent by the code rate.
     asked: bool,
     fate: Fate,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// In flight, or queued.
+    /// The packet is in flight or queued.
     Flying,
     Arrived,
     Lost,
@@ -87,8 +93,8 @@ impl Stream {
         }
     }
 
-    /// Adds a unit to the coding window, cut into payloads of `payload_bytes`, and returns their
-    /// number. [`Stream::write_source`] then writes them.
+    /// Adds a unit to the coding window, cut into source packets with payloads of `payload_bytes`,
+    /// and returns how many there are. [`Stream::write_source`] then writes each.
     pub(crate) fn push(
         &mut self,
         number: u64,
@@ -139,7 +145,7 @@ impl Stream {
     }
 
     /// Appends a repair packet over the coding window up to the newest source packet known to be
-    /// lost, if there is one.
+    /// lost; nothing if none is.
     pub(crate) fn write_asked(&mut self, out: &mut Vec<u8>) {
         let lost = self.fates.iter().rposition(|fate| *fate == Fate::Lost);
         let end = lost.map_or(0, |at| self.first + at as u64 + 1);
@@ -163,20 +169,21 @@ impl Stream {
         self.next_repair += 1;
     }
 
-    /// Returns the deadline of the oldest unit in the coding window; `None` if nothing may be
-    /// missing.
+    /// Returns the deadline of the oldest unit in the coding window; `None` if that is empty, so
+    /// that nothing may be missing.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.units.front().map(|unit| unit.deadline)
     }
 
-    /// Records that a sent packet arrived or was lost.
+    /// Records that a sent source or repair packet arrived or was lost, also for the erasure rate.
     pub(crate) fn on_settled(&mut self, plaintext: &[u8], arrived: bool) {
         let (fate, lost) = if arrived { (Fate::Arrived, 0.0) } else { (Fate::Lost, 1.0) };
         self.settle(plaintext, fate);
         self.erasure_rate += (lost - self.erasure_rate) / ERASURES;
     }
 
-    /// Records that a packet was never sent.
+    /// Records that a source or repair packet was never sent: it counts as lost, but not for the
+    /// erasure rate.
     pub(crate) fn on_dropped(&mut self, plaintext: &[u8]) {
         self.settle(plaintext, Fate::Lost);
     }
@@ -207,8 +214,8 @@ impl Stream {
         }
     }
 
-    /// Drops units that expire before `time` from the coding window: nothing sent now arrives
-    /// earlier.
+    /// Drops units whose deadline is before `time` from the coding window; `time` is when something
+    /// sent now arrives at the earliest.
     pub(crate) fn expire(&mut self, time: Instant) {
         if self.deadline().is_none_or(|deadline| deadline >= time) {
             return;
@@ -225,8 +232,10 @@ impl Stream {
         }
     }
 
-    /// Drops what the receiver must know from the coding window. Returns whether the packets in
-    /// flight are probably insufficient: docs/protocol.md, section 6.
+    /// Drops what the receiver must know from the coding window. Returns whether more repair
+    /// packets are needed: those in flight recover what is missing with a probability below
+    /// [`SURE`], and fewer than [`ASKED_MOST`] for each missing packet were asked for. See
+    /// docs/protocol.md, section 6.
     pub(crate) fn lacks(&mut self) -> bool {
         let missing = self.missing();
         if missing == 0 {
@@ -252,7 +261,11 @@ impl Stream {
         self.missing();
     }
 
-    /// Returns the number of lost source packets that no repair packet covers.
+    /// Returns the number of repair packets that must still arrive for all lost source packets to
+    /// be recovered, and drops what the receiver must know from the coding window.
+    ///
+    /// It is the number of lost source packets that no arrived repair packet can make up for, plus
+    /// those that stay undetermined because repair packets are linearly dependent.
     ///
     /// Repair packets are taken in the order in which their windows end. Each covers the oldest
     /// lost packet in its window that no earlier one took; no other choice leaves fewer.
@@ -294,8 +307,8 @@ impl Stream {
         missing
     }
 
-    /// Returns how many of the lost packets below `end` remain undetermined although as many repair
-    /// packets arrived, because some of those are linearly dependent.
+    /// Returns how many of the lost source packets below `end` remain undetermined although as many
+    /// repair packets arrived, because some of those are linearly dependent.
     fn undetermined(&self, end: u64) -> usize {
         let lost: Vec<u64> = self.lost_before(end).collect();
         // A single one is always determined: no coefficient is 0.
@@ -311,14 +324,16 @@ impl Stream {
         fates.filter(|(fate, _)| **fate == Fate::Lost).map(|(_, number)| number)
     }
 
-    /// Returns the length of the longest symbol in the coding window below `end`.
+    /// Returns the length in bytes, without padding, of the longest symbol of a source packet in
+    /// the coding window below `end`.
     fn longest(&self, end: u64) -> usize {
         let units = self.units.iter().take_while(|unit| unit.first < end);
         let longest = units.map(|unit| unit.payload_bytes).max();
         SYMBOL_HEADER_BYTES + longest.unwrap_or(0)
     }
 
-    /// Records that the coding window starts later; lost packets before it stay missing.
+    /// Moves the lists to the present start of the coding window. If a packet before it may be
+    /// missing at the receiver, also drops the repair packets that depend on it.
     fn follow_window(&mut self) {
         let first = self.encoder.window().start;
         let left = (first - self.first) as usize;
@@ -374,19 +389,22 @@ fn part<'a>(unit: &Unit, block: &'a [u8], index: usize) -> Part<'a> {
     }
 }
 
-/// Confidence below which more repair packets are sent.
+/// Probability that what is missing is recovered below which more repair packets are sent.
 /// docs/decisions/0011-streaming-on-the-wire.md compares other values and rules.
 const SURE: f64 = 0.95;
-/// Packet count from which the mean is used: powers of small probabilities underflow to zero.
+/// Packet count above which the mean is compared instead: powers of small probabilities underflow
+/// to zero.
 const MANY: usize = 100;
-/// Maximum repair packets requested per missing packet, whatever the loss rate: the repair traffic
-/// itself must not cause the losses.
+/// Maximum number of repair packets asked for and in flight for each missing packet, whatever the
+/// loss rate: the repair traffic itself must not cause the losses.
 const ASKED_MOST: usize = 6;
-/// A part's index has one byte.
+/// Maximum number of source packets of a unit: a part's index has one byte.
 pub(crate) const SOURCES_MOST: usize = 255;
-/// Number of tracked repair packets: two per source packet of the largest coding window.
+/// Maximum number of tracked repair packets: two for each source packet of the largest coding
+/// window.
 const REPAIRS_MOST: usize = 2 * WINDOW_MOST;
-/// Smoothing length in packets: a quarter of a second at a thousand packets per second.
+/// Number of packets over which the erasure rate is smoothed: a quarter of a second at a thousand
+/// packets per second.
 const ERASURES: f64 = 256.0;
 
 #[cfg(test)]

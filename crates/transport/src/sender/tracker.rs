@@ -6,16 +6,17 @@ use tautline_units::Instant;
 
 use crate::protect::Plan;
 
-/// The sent-packet tracker. For each fresh unit it counts the packets that arrived or may still
-/// arrive. It keeps the source packets while more packets of the unit can arrive in time.
+/// The sent-packet tracker. For each recent media unit it counts the packets that arrived or may
+/// still arrive, and keeps the source packets, from which more packets can be made.
 ///
-/// It holds at most [`UNITS_MAX`] units and evicts the oldest.
+/// It holds at most [`UNITS_MAX`] units; a further one evicts the oldest.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
     /// Units in order of their numbers, without gaps.
     units: VecDeque<Standing>,
-    /// Times at which units are checked.
+    /// Scheduled checks: time, and number of the unit.
     looks: BTreeSet<(Instant, u64)>,
+    /// Spare buffers for source packets.
     headroom: Vec<Vec<u8>>,
 }
 
@@ -23,11 +24,14 @@ pub(crate) struct Tracker {
 struct Standing {
     number: u64,
     plan: Plan,
+    /// Number of packets that arrived or may still arrive.
     hopeful: usize,
+    /// Number of packets that arrived.
     arrived: usize,
-    /// Index of the next packet to encode.
+    /// Index of the next repair packet to encode.
     next_index: usize,
     deadline: Instant,
+    /// Source packets, concatenated; empty under the streaming code.
     sources: Vec<u8>,
 }
 
@@ -38,13 +42,14 @@ pub(crate) struct Lacking<'a> {
     pub(crate) plan: Plan,
     /// Source packets, concatenated.
     pub(crate) sources: &'a [u8],
-    /// Indices of the packets to encode.
+    /// Indices of the repair packets to encode, as many as the unit lacks.
     pub(crate) fresh: std::ops::Range<usize>,
     pub(crate) deadline: Instant,
 }
 
 impl Tracker {
-    /// Unit number of packets that are never resent because other packets serve as well.
+    /// Unit number of packets that belong to no unit, such as repair packets of the streaming code,
+    /// and are never resent.
     pub(crate) const NO_UNIT: u64 = u64::MAX;
 
     /// Adds a unit with `packet_count` packets assigned to links; `sources` are its source packets,
@@ -76,21 +81,21 @@ impl Tracker {
         });
     }
 
-    /// Schedules a check of a unit at `at`.
+    /// Schedules a check of a unit at `at`, unless [`UNITS_MAX`] checks are scheduled.
     pub(crate) fn look_at(&mut self, number: u64, at: Instant) {
         if self.looks.len() < UNITS_MAX {
             self.looks.insert((at, number));
         }
     }
 
-    /// Returns when the next unit check is due.
+    /// Returns when the next unit must be checked; `None` if no check is scheduled.
     pub(crate) fn look_due_at(&self) -> Option<Instant> {
         self.looks.first().map(|(at, _)| *at)
     }
 
-    /// Returns the next unit whose check is due by `now` and that has fewer than k packets arrived
-    /// or still expected; `expected` counts the latter. The missing number of new packets is added
-    /// to its pending count.
+    /// Returns the next unit whose check is due by `now` and of which fewer than k packets have
+    /// arrived or are expected; `expected` returns the number expected of a unit. The new packets
+    /// that make up for them count as packets that may still arrive.
     pub(crate) fn look(
         &mut self,
         expected: impl Fn(u64) -> usize,
@@ -132,8 +137,9 @@ impl Tracker {
         }
     }
 
-    /// Returns how many of `doubtful` packets of a unit must be resent so that k and [`MARGIN`] are
-    /// pending or arrived. The others are counted as lost.
+    /// Returns how many of the `doubtful` packets of a unit must be resent so that k plus
+    /// [`MARGIN`] packets have arrived or may still arrive. The others are counted as lost. Returns
+    /// 0 for an unknown unit, and if k packets have arrived.
     pub(crate) fn save(&mut self, number: u64, doubtful: usize) -> usize {
         let Some(unit) = self.find(number) else { return 0 };
         if unit.arrived >= unit.plan.source_count {
@@ -157,11 +163,11 @@ impl Tracker {
     }
 }
 
-/// An index is one byte on the wire.
+/// One more than the highest index of a packet: it is one byte on the wire.
 const INDEX_END: usize = 256;
 /// Maximum number of units: more than a second produces; a unit lives for 200 ms.
 const UNITS_MAX: usize = 512;
-/// Packets beyond k, as a margin for the next loss.
+/// Number of packets beyond k that are to arrive, as a margin for the next loss.
 pub(super) const MARGIN: usize = 1;
 
 #[cfg(test)]

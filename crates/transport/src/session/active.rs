@@ -34,15 +34,16 @@ pub(super) struct Active {
     pub(super) heard_at: Instant,
     /// Next link in the round robin of media packets.
     pub(super) media_turn: usize,
-    /// Offset of the next link whose report travels over another link.
+    /// Counter of reports, modulo the number of links, which decides which other link's report
+    /// travels with the next one.
     pub(super) report_turn: usize,
-    /// Link that carried the last announcement or acknowledgement.
+    /// Index of the link that carried the last announcement or acknowledgement.
     pub(super) announce_turn: usize,
     /// Reusable storage for the media packets that a report settles.
     pub(super) settled: Vec<Settled>,
-    /// Standby link that received something since our last transmission.
+    /// Standby link that received a datagram since the last [`Active::poll_transmit`].
     pub(super) heard_beside: Option<LinkNumber>,
-    /// Standby links as the initiator chose last; `None` without groups.
+    /// Standby links as the initiator last chose them; `None` before its first choice.
     pub(super) standing: Option<Standing>,
 }
 
@@ -58,7 +59,7 @@ pub(super) struct Sealed<'a> {
 }
 
 impl Active {
-    /// Creates the initiator's session with a link for every called route.
+    /// Creates the initiator's session, with a link for every route in `called`.
     pub(super) fn initiated(
         accepted: Accepted,
         session: u16,
@@ -116,6 +117,11 @@ impl Active {
 /// Inputs.
 impl Active {
     /// Authenticates a datagram, decrypts it into `plaintext` and returns the index of its link.
+    /// The responder adds a link that it does not know yet.
+    ///
+    /// # Errors
+    /// The reason for discarding the datagram: [`Discard::DatagramUnknownLink`],
+    /// [`Discard::DatagramForged`], [`Discard::DatagramReplayed`] or [`Discard::DatagramStale`].
     // protocol 3
     pub(super) fn open(
         &mut self,
@@ -236,7 +242,8 @@ impl Active {
         self.links[place].on_ping(route, ping, clock, config, counters, now);
     }
 
-    /// Applies the initiator's choice of standby links. Only the responder does so.
+    /// Applies the initiator's choice of standby links, if this end is the responder and the choice
+    /// is newer than the last one.
     // protocol 10
     fn handle_standing(&mut self, standing: Standing, now: Instant) {
         let is_news = self.standing.is_none_or(|known| standing.is_newer_than(known));
@@ -250,7 +257,8 @@ impl Active {
         self.sender.doubt_budget();
     }
 
-    /// Reselects, as the initiator, the link of each group that carries media.
+    /// Selects anew, if this end is the initiator, the link of each group that is not on standby. A
+    /// changed choice travels to the responder with the next pings.
     pub(super) fn elect(&mut self, now: Instant) {
         if self.begun_by.is_some() || !self.links.elect(now) {
             return;
@@ -287,8 +295,8 @@ impl Active {
         }
     }
 
-    /// Runs what is due: first receive deadlines, then link liveness, then retransmissions caused
-    /// by either.
+    /// Runs what is due: first deadlines of received units, then the liveness of links, then the
+    /// retransmissions that follow from it.
     pub(super) fn handle_timeout(&mut self, timers: &Timers, shared: &mut Shared, now: Instant) {
         let Self { links, receiver, sender, settled, .. } = self;
         receiver.handle_timeout(links.clock(now), shared, now);
@@ -369,7 +377,8 @@ pub(super) fn opens(keys: &Keys, sealed: &Sealed<'_>) -> bool {
     keys.open(sealed.link, number, sealed.ciphertext, &mut Vec::new())
 }
 
-/// Reports a link's change of state or budget.
+/// Reports a link's change of state to the application, and marks the budget as out of date if the
+/// change affects it.
 fn note(change: Change, link: LinkNumber, sender: &mut Sender, shared: &mut Shared) {
     if change.budget {
         sender.doubt_budget();

@@ -28,9 +28,10 @@ pub(super) struct Handshake {
     role: Role,
     /// Versions that this end supports.
     versions: Versions,
-    /// Versions that the peer supports, if none is in common with ours.
+    /// Versions of the peer's last refused handshake or last refusal; `None` before, and after a
+    /// handshake with a common version.
     refused: Option<Versions>,
-    /// Mismatch not reported yet.
+    /// Version mismatch until [`Handshake::take_mismatch`] returns it.
     mismatch: Option<VersionMismatch>,
     /// Datagrams ready to send.
     outbox: VecDeque<(Route, Vec<u8>)>,
@@ -50,7 +51,7 @@ enum Role {
     },
 }
 
-/// The current session, as far as a handshake needs it.
+/// The established session, as far as a handshake needs it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Present<'a> {
     pub(super) session: u16,
@@ -60,7 +61,7 @@ pub(super) struct Present<'a> {
 }
 
 impl Handshake {
-    /// Creates the initiator's handshake, which starts at once.
+    /// Creates the initiator's handshake, whose first message is due now.
     pub(super) fn initiate(
         identity: &Identity,
         peer: PublicKey,
@@ -78,7 +79,7 @@ impl Handshake {
         handshake
     }
 
-    /// Creates the responder's handshake, which waits.
+    /// Creates the responder's handshake, which waits for a first message.
     pub(super) fn respond(
         identity: &Identity,
         peer: PublicKey,
@@ -147,8 +148,8 @@ impl Handshake {
         }
     }
 
-    /// Adds the candidate pairs of the lease and returns their link indices. A handshake in
-    /// progress is sent to them at once.
+    /// Adds the candidate pairs of the lease and returns their link indices; none at the responder.
+    /// If any is new, the first message of a handshake in progress becomes due.
     pub(super) fn offer(
         &mut self,
         pairs: &[CandidatePair],
@@ -167,7 +168,8 @@ impl Handshake {
     /// its link and whether it is new. During a handshake the first message answers the hole punch.
     ///
     /// # Errors
-    /// The reason why the hole punch is invalid or unusable.
+    /// [`Discard::HandshakeUnexpected`] at the responder, [`Discard::HandshakeForged`], or
+    /// [`Discard::AnswerOverflow`] if there is no room for another address.
     // protocol 10
     pub(super) fn handle_hole_punch(
         &mut self,
@@ -202,29 +204,31 @@ impl Handshake {
         }
     }
 
-    /// Sets the routes on which the responder punches.
+    /// Sets the routes on which this end punches, if it is the responder.
     pub(super) fn punch(&mut self, routes: &[Route], now: Instant) {
         if let Role::Responder { hole_punching, .. } = &mut self.role {
             hole_punching.set_routes(routes, now);
         }
     }
 
-    /// Punches again soon because no packets arrive from the peer.
+    /// Makes hole punches due sooner, if this end is the responder: no packets arrive from the
+    /// peer.
     pub(super) fn hurry_hole_punching(&mut self) {
         if let Role::Responder { hole_punching, .. } = &mut self.role {
             hole_punching.hurry();
         }
     }
 
-    /// Starts a handshake next to the current session, if this end is the initiator and no
-    /// handshake is in progress.
+    /// Starts a handshake next to the established session `present`, if this end is the initiator
+    /// and no handshake is in progress.
     pub(super) fn call_anew(&mut self, present: Option<Present<'_>>, now: Instant) {
         if matches!(self.role, Role::Initiator { calling: None, .. }) {
             self.call(present.map(|present| present.session), now);
         }
     }
 
-    /// Creates a handshake's first message, to be sent on every link.
+    /// Creates a handshake's first message, to be sent on every link, with a session id other than
+    /// `taken`.
     fn call(&mut self, taken: Option<u16>, now: Instant) {
         let id = fresh_id(&mut self.rng, |id| Some(id) == taken);
         let Role::Initiator { calling, .. } = &mut self.role else { return };
@@ -233,7 +237,7 @@ impl Handshake {
         *calling = Some(Calling::new(initiator, id, now));
     }
 
-    /// Ends the handshake in progress: the peer knows the current session.
+    /// Ends the initiator's handshake in progress, because the peer has the established session.
     pub(super) fn stop_calling(&mut self) {
         if let Role::Initiator { calling, .. } = &mut self.role {
             *calling = None;
@@ -253,7 +257,8 @@ impl Handshake {
         self.outbox.pop_front()
     }
 
-    /// Writes the due resend of the first message, or the due hole punches.
+    /// Queues the first message for every link, or the responder's hole punches; call it when they
+    /// are due.
     fn write_due(&mut self, now: Instant) {
         match &mut self.role {
             Role::Initiator { called, calling: Some(calling), .. } => {
@@ -277,7 +282,7 @@ impl Handshake {
     }
 
     /// Returns when the first message or a hole punch is due, or the oldest half-open handshake
-    /// expires.
+    /// expires; `None` if there is nothing to wait for.
     pub(super) fn next_timeout(&self) -> Option<(Instant, Timer)> {
         match &self.role {
             Role::Initiator { calling, .. } => {
@@ -300,7 +305,8 @@ impl Handshake {
         }
     }
 
-    /// Handles a first message and queues the answer if it is acceptable.
+    /// Handles a first message, and queues the answer if it is acceptable or a refusal if there is
+    /// no common version. A known message gets the same answer again.
     ///
     /// # Errors
     /// The reason for discarding the message.
@@ -397,7 +403,8 @@ impl Handshake {
         Err(Discard::HandshakeVersion)
     }
 
-    /// Returns a new version mismatch, once for each version range found at the peer.
+    /// Removes and returns a version mismatch, once for each version range found at the peer;
+    /// `None` if there is no new one.
     pub(super) fn take_mismatch(&mut self) -> Option<VersionMismatch> {
         self.mismatch.take()
     }
@@ -445,7 +452,8 @@ impl Handshake {
     /// datagram.
     ///
     /// # Errors
-    /// The reason why there is none.
+    /// [`Discard::DatagramUnknownSession`] if there is none, [`Discard::DatagramForged`] if `opens`
+    /// returns false.
     pub(super) fn confirm(
         &mut self,
         session: u16,
@@ -497,7 +505,7 @@ fn push_response(
 #[derive(Debug)]
 struct Calling {
     initiator: Option<Initiator>,
-    /// Our session id, which the responder is to use.
+    /// Our session id, which the responder is to put into its datagrams.
     session: u16,
     due_at: Instant,
     pause: Duration,
@@ -508,12 +516,13 @@ impl Calling {
         Self { initiator: Some(initiator), session, due_at: now, pause: RESEND_FIRST }
     }
 
-    /// Sends the message at once and resets the back-off: there are new addresses.
+    /// Makes the message due now and resets the back-off: there are new addresses.
     fn hurry(&mut self, now: Instant) {
         (self.due_at, self.pause) = (now, RESEND_FIRST);
     }
 
-    /// Records that the message was sent on every link.
+    /// Records that the message was sent on every link: schedules the next resend after twice the
+    /// pause, at most [`RESEND_MOST`].
     fn on_sent(&mut self, now: Instant) {
         self.due_at = now + self.pause;
         self.pause = (self.pause * 2).min(RESEND_MOST);
@@ -533,7 +542,7 @@ pub(super) struct HalfOpen {
     pub(super) peer_session: u16,
     /// Negotiated version.
     pub(super) version: u8,
-    /// Expiry time; later answers expire later.
+    /// Time at which the handshake is dropped unless confirmed.
     expires_at: Instant,
 }
 
@@ -573,11 +582,12 @@ fn fresh_id(rng: &mut ChaCha20Rng, taken: impl Fn(u16) -> bool) -> u16 {
 
 /// Maximum number of half-open handshakes. An honest initiator needs one, or two after a restart.
 const HALF_OPEN_MAX: usize = 4;
-/// Worst one-way delay of a mobile link, 5.7 s ([UGV]), plus a margin. A slower initiator restarts.
+/// Time in which a half-open handshake must be confirmed: the worst one-way delay of a mobile link,
+/// 5.7 s ([UGV]), plus a margin. A slower initiator restarts.
 // protocol 2
 const HALF_OPEN_LIFE: Duration = Duration::from_secs(10);
-/// Limit that only replays reach, because forgeries fail at the doorman. At about 0.3 ms of work
-/// each: 2 % of a core.
+/// Maximum number of new first messages answered in a second. Only replays reach it, because
+/// forgeries fail at the doorman. At about 0.3 ms of work each: 2 % of a core.
 const ANSWERS_PER_SECOND: usize = 64;
 /// First resend interval: a little above a mobile link's RTT.
 const RESEND_FIRST: Duration = Duration::from_millis(100);

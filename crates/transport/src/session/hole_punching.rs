@@ -15,9 +15,11 @@ use crate::wire;
 pub(super) struct HolePunching {
     doorman: Doorman,
     routes: Vec<Route>,
+    /// Number of the last round, which its hole punches carry.
     number: u64,
-    /// Rounds since the routes were set.
+    /// Number of rounds since the routes were set; saturates.
     rounds: u32,
+    /// Time of the last round.
     punched_at: Instant,
     due_at: Option<Instant>,
 }
@@ -29,14 +31,15 @@ impl HolePunching {
         Self { doorman, routes, number: 0, rounds: 0, punched_at, due_at }
     }
 
-    /// Replaces the routes; at most sixteen are used.
+    /// Replaces the routes, of which the first sixteen are used, and makes a round due now.
     pub(super) fn set_routes(&mut self, routes: &[Route], now: Instant) {
         self.routes = routes.iter().copied().take(ROUTES_MAX).collect();
         self.rounds = 0;
         self.due_at = (!self.routes.is_empty()).then_some(now);
     }
 
-    /// Punches soon, because no packets have arrived from the initiator for a while.
+    /// Makes the next round due at the latest [`SILENT_PAUSE`] after the last one, because no
+    /// packets have arrived from the initiator for a while.
     pub(super) fn hurry(&mut self) {
         let soon = self.punched_at + SILENT_PAUSE;
         self.due_at = self.due_at.map(|at| at.min(soon));
@@ -46,7 +49,8 @@ impl HolePunching {
         self.due_at
     }
 
-    /// Returns a round of hole punches if it is due.
+    /// Returns a round of hole punches, one for each route, and schedules the next one; none if no
+    /// round is due.
     pub(super) fn poll(&mut self, now: Instant) -> Vec<(Route, Vec<u8>)> {
         if self.due_at.is_none_or(|at| at > now) {
             return Vec::new();
@@ -75,11 +79,11 @@ impl HolePunching {
 const ROUTES_MAX: usize = 16;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const OFTEN_MOST: Duration = Duration::from_millis(1_000);
-/// Rounds within the first ten seconds.
+/// Number of rounds within the first ten seconds.
 const OFTEN_ROUNDS: u32 = 14;
 /// Minimum interval between hole punches while the initiator is silent.
 const SILENT_PAUSE: Duration = Duration::from_millis(500);
-/// Interval afterwards: half of the shortest known NAT mapping lifetime.
+/// Interval of rounds after the first ten seconds: half of the shortest known NAT mapping lifetime.
 const KEEP_PAUSE: Duration = Duration::from_secs(15);
 
 #[cfg(test)]

@@ -13,8 +13,10 @@ use crate::shared::Shared;
 use crate::wire::{HOLE_PUNCH_BYTES, HOLE_PUNCH_TAG_BYTES, LinkNumber};
 
 impl Session {
-    /// Updates the candidate pairs of the lease. The initiator tries all of them and sends media on
-    /// the best one of each group that is up. Earlier candidate pairs that are up continue.
+    /// Sets the candidate pairs of the lease; without effect at the responder. The initiator tries
+    /// all of them and sends media on the best one of each group that is up. Earlier candidate
+    /// pairs that are up continue; those no longer listed become suspect if they have received
+    /// nothing for 40 ms.
     pub fn offer(&mut self, pairs: &[CandidatePair], now: Instant) {
         self.now = self.now.max(now);
         let Self { handshake, active, shared, .. } = self;
@@ -33,8 +35,9 @@ impl Session {
 
     /// Handles a change of address of one of our sockets.
     ///
-    /// The peer may now reach it only through a relay whose `relayed` routes know the new address.
-    /// All other routes of the socket become suspect at once.
+    /// The peer may now reach the socket only through the `relayed` routes, whose relays know the
+    /// new address: these are pinged. Links on all other routes of the socket become suspect if
+    /// they have received nothing for 40 ms.
     // protocol 10
     pub fn handle_moved(&mut self, socket: u8, relayed: &[Route], now: Instant) {
         self.now = self.now.max(now);
@@ -48,8 +51,9 @@ impl Session {
         self.timers_stale = true;
     }
 
-    /// Pings all standby links at once: no packets have arrived for several ping intervals, and a
-    /// standby link may show whether the peer is reachable.
+    /// Makes a ping due on each standby link that is up, at most once per ping interval: no packets
+    /// have arrived for several ping intervals, and a standby link may show whether the peer is
+    /// reachable.
     pub fn hurry(&mut self, now: Instant) {
         self.now = self.now.max(now);
         let Self { active: Some(active), shared, .. } = self else { return };
@@ -60,7 +64,8 @@ impl Session {
     }
 
     /// Sets the routes of the responder's hole punches: from each of its sockets to each address of
-    /// the initiator. They make its own NAT admit packets from there.
+    /// the initiator. Hole punches make the responder's own NAT admit packets from there. Without
+    /// effect at the initiator.
     pub fn punch(&mut self, routes: &[Route], now: Instant) {
         self.now = self.now.max(now);
         self.handshake.punch(routes, self.now);
@@ -89,7 +94,8 @@ impl Session {
 }
 
 impl Active {
-    /// Marks each link that is `lost` suspect until it receives packets, and reselects.
+    /// Marks each trusted link for which `lost` is true suspect, if it has received nothing for 40
+    /// ms; then selects the links for media anew.
     fn doubt(&mut self, lost: impl Fn(&Link) -> bool, shared: &mut Shared, now: Instant) {
         if self.links.doubt(lost, now) {
             self.sender.doubt_budget();
@@ -126,7 +132,8 @@ impl Active {
         }
     }
 
-    /// Records that the peer punched on the link's route: a ping is due there.
+    /// Handles that the peer punched on `route`: makes a ping due on the link with number `at`, if
+    /// that has this route and is not up.
     fn on_hole_punch(&mut self, at: usize, route: Route, now: Instant) {
         let Some(place) = self.place_of(at) else { return };
         let link = &mut self.links[place];

@@ -9,9 +9,9 @@ use crate::wire::LinkNumber;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RemoteLink {
     pub(super) route: Route,
-    /// Group and rank; `None` for a route configured without them.
+    /// Group of candidate pairs, and rank within it; `None` for a route configured without them.
     pub(super) choice: Option<(u16, u8)>,
-    /// True if the route was learned only from a hole punch.
+    /// True if the route was learned from a hole punch, and the lease does not list it.
     pub(super) is_learned: bool,
 }
 
@@ -20,8 +20,8 @@ impl RemoteLink {
         Self { route: pair.route, choice: Some((pair.group, pair.rank)), is_learned }
     }
 
-    /// Returns whether the link was configured without a group and may get one. A stream is a group
-    /// of its own.
+    /// Returns whether the link is over datagrams and was configured without a group, so that it
+    /// may get one. A stream is a group of its own.
     fn is_plain(&self) -> bool {
         self.choice.is_none() && self.route.stream_index().is_none()
     }
@@ -38,11 +38,11 @@ impl RemoteLinks {
         Self(routes.iter().map(plain).collect())
     }
 
-    /// Adds the candidate pairs of the lease. Returns the link indices they occupy, and whether any
-    /// route is new.
+    /// Adds the candidate pairs of the lease. Returns the indices of the links that have changed or
+    /// are listed, and whether any route is new. Nothing changes if `pairs` is empty.
     ///
-    /// If no number is free, a candidate pair takes the number of a link that is down and whose
-    /// route the lease no longer lists.
+    /// If no number is free, a candidate pair takes the number of a link that is not up and whose
+    /// route the lease no longer lists; without such a link it is left out.
     pub(super) fn offer(
         &mut self,
         pairs: &[CandidatePair],
@@ -72,7 +72,8 @@ impl RemoteLinks {
     /// and whether it is new.
     ///
     /// # Errors
-    /// [`Discard::AnswerOverflow`] if all learned links are up.
+    /// [`Discard::AnswerOverflow`] if no number is free for a learned link and all learned links
+    /// are up.
     pub(super) fn learn(
         &mut self,
         route: Route,
@@ -98,8 +99,8 @@ impl RemoteLinks {
         self.0.iter().position(|known| known.route == route)
     }
 
-    /// Returns the index for a new candidate pair: a free one, or that of an idle link, preferably
-    /// of the same group.
+    /// Returns the index for a new candidate pair: a free one, or that of a link that is not up and
+    /// not among `pairs`, preferably of the same group; `None` if there is none.
     fn room_for(
         &self,
         pair: &CandidatePair,
@@ -137,7 +138,7 @@ impl Deref for RemoteLinks {
 /// Maximum number of addresses learned from hole punches: one per peer socket. Replayed hole
 /// punches cannot evict a link that is up.
 const LEARNED_MAX: usize = 4;
-/// Rank of a route configured before the lease sent candidates; the candidates rank better.
+/// Rank of a route that was configured before the lease sent candidates: behind direct candidates.
 const RANK_GIVEN: u8 = 4;
 
 #[cfg(test)]

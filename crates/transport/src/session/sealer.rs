@@ -5,7 +5,7 @@ use crate::crypto::Keys;
 use crate::link::{Link, Route};
 use crate::wire::{self, SEALED_HEADER_BYTES, TAG_BYTES};
 
-/// Encryption of outgoing datagrams.
+/// Sealing of outgoing datagrams, with the session's keys.
 #[derive(Debug)]
 pub(super) struct Sealer {
     pub(super) keys: Keys,
@@ -20,7 +20,8 @@ impl Sealer {
         Self { keys, peer_session, ecn: Ecn::NotEct }
     }
 
-    /// Seals `plaintext` into `buffer` for `route`. Returns false if it is empty or the route's
+    /// Seals `plaintext` into `buffer` as the next datagram of `link` to `route`, and records it as
+    /// sent. Returns false, without a datagram, if `plaintext` is empty or the route's
     /// anti-amplification limit forbids sending.
     // protocol 3
     pub(super) fn seal(

@@ -3,7 +3,7 @@ use tautline_units::Instant;
 use crate::event::Timer;
 use crate::wire::LinkNumber;
 
-/// A table of the next timeout of each part of a session, with its reason.
+/// A table of the next timeout of each part of a session, with its purpose.
 ///
 /// Each part updates its entry when the timeout may have changed. Fixed size: 460 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Timers {
         self.due[owner.slot()].is_some_and(|(at, _)| at <= now)
     }
 
-    /// Returns the earliest timeout.
+    /// Returns the earliest timeout; `None` if none is set.
     pub(super) fn first(&self) -> Option<(Instant, Timer)> {
         self.due[..self.used].iter().flatten().min().copied()
     }

@@ -10,7 +10,8 @@ use crate::shared::Shared;
 use crate::wire::{Acknowledgement, DeliveryReport, PADDING};
 
 impl Active {
-    /// Writes the urgent packets of one link.
+    /// Writes the next urgent datagram of the link at index `place` and returns its route; `None`
+    /// if there is none, or if its route may not be sent to.
     pub(super) fn transmit_urgent(
         &mut self,
         place: usize,
@@ -59,8 +60,10 @@ impl Active {
         sealed.then_some(route)
     }
 
-    /// Writes a part of an announcement of our channels, or acknowledgements of the peer's, on the
-    /// up links in turn.
+    /// Writes one datagram, either with acknowledgements of the peer's announcements or, if none is
+    /// due, with the due part of an announcement of our channels. The links that can speak carry
+    /// such datagrams in turn. `None` if neither is due or no link can speak. On a low-rate uplink,
+    /// acknowledgements go into other datagrams instead.
     // protocol 4, announcement
     pub(super) fn transmit_announcement(
         &mut self,
@@ -95,7 +98,8 @@ impl Active {
         self.sealer.seal(link, route, plaintext, buffer, counters, now).then_some(route)
     }
 
-    /// Appends acknowledgements of the peer's channels that were not sent yet.
+    /// Appends the acknowledgements that are due of the peer's announcements, until `plaintext` has
+    /// `most` bytes or has grown by [`ACKNOWLEDGEMENTS_MAX`].
     // protocol 4, announcement
     fn write_acknowledgements(&mut self, plaintext: &mut Vec<u8>, most: usize) {
         let most = most.min(plaintext.len() + ACKNOWLEDGEMENTS_MAX);
@@ -106,8 +110,9 @@ impl Active {
         }
     }
 
-    /// Writes the link's report if it is due, and another link's report in turn in case that link's
-    /// return direction fails.
+    /// Appends the report of the link at index `place` if it is due. With it go, as far as there is
+    /// room, an announcement of the report interval, the delivery report, and one other link's
+    /// report in turn, in case that link's return direction fails.
     // protocol 4, report
     fn write_reports(
         &mut self,
@@ -149,8 +154,9 @@ impl Active {
         }
     }
 
-    /// Writes the next media packet of a link, or padding if rate control probes and no media is
-    /// queued.
+    /// Writes a datagram with the next media packet of the link at index `place`, or with padding
+    /// if rate control probes and no media may be sent; `None` if neither. Drops packets on the way
+    /// that would arrive late.
     pub(super) fn transmit_media(
         &mut self,
         place: usize,
@@ -188,7 +194,8 @@ impl Active {
 }
 
 impl Active {
-    /// Writes the next due data packet on the first link with headroom.
+    /// Writes a datagram with the next data packet on the link whose headroom allows one earliest;
+    /// `None` if that is not now, or if no packet that the caps allow fits.
     pub(super) fn transmit_data(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -226,11 +233,11 @@ impl Active {
     }
 }
 
-/// Interval between checks for headroom for data.
+/// Interval between checks for headroom while no link may carry data or no packet fits.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 /// Maximum bytes of acknowledgements in one datagram.
 const ACKNOWLEDGEMENTS_MAX: usize = 90;
 /// Factor on the report interval of a link that receives no media.
 const IDLE_REPORT_INTERVALS: u32 = 10;
-/// Factor on the report interval of a standby stream, which carries only pings.
+/// Factor on the report interval of a standby stream, which carries only pings and reports.
 const STANDBY_REPORT_INTERVALS: u32 = 100;

@@ -19,22 +19,22 @@ use crate::channel::{ChannelNumber, Descriptor, Order, Priority};
 /// 1 feedback, 2 telemetry, 3 media, 4 data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Announcement<'a> {
-    /// The channel announced.
+    /// Number of the announced channel.
     pub channel: ChannelNumber,
-    /// Delivery order of its units.
+    /// Rule by which the channel's units are delivered.
     pub order: Order,
-    /// Priority of its units.
+    /// Priority of the channel's units.
     pub priority: Priority,
-    /// Total bytes of the descriptor.
+    /// Length of the complete descriptor in bytes.
     pub total: u16,
-    /// Offset of the bytes in the descriptor.
+    /// Offset of `bytes` in the descriptor.
     pub at: u16,
-    /// The bytes; they end within the descriptor.
+    /// Bytes of the descriptor from `at` on; they end within it.
     pub bytes: &'a [u8],
 }
 
 impl<'a> Announcement<'a> {
-    /// Bytes before those of the descriptor.
+    /// Length of the packet before the bytes of the descriptor.
     pub const HEADER_BYTES: usize = 9;
 
     /// Appends the packet.
@@ -71,7 +71,7 @@ impl<'a> Announcement<'a> {
     }
 }
 
-/// The received part of a channel's announcement.
+/// An acknowledgement of a channel's announcement: how much of the descriptor has been received.
 ///
 /// ```text
 ///  0               1               3               4
@@ -81,14 +81,14 @@ impl<'a> Announcement<'a> {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Acknowledgement {
-    /// The channel.
+    /// Number of the announced channel.
     pub channel: ChannelNumber,
-    /// Contiguous bytes of its descriptor received.
+    /// Number of bytes of its descriptor received without gaps from the start on.
     pub received: u16,
 }
 
 impl Acknowledgement {
-    /// Its length on the wire.
+    /// Length of the packet on the wire, in bytes.
     pub const BYTES: usize = 6;
 
     /// Appends the packet.

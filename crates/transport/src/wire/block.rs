@@ -18,10 +18,13 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// Its length on the wire.
+    /// Length of the prefix in bytes.
     pub const BYTES: usize = 8;
 
-    /// Creates the prefix of a unit of `length` bytes, below 2^24, handed over at `sent_at`.
+    /// Creates the prefix of a unit of `length` bytes, handed over at `sent_at`.
+    ///
+    /// # Panics
+    /// If `length` is 2^24 or more.
     pub fn new(length: usize, sent_at: Instant) -> Self {
         assert!(length < 1 << 24, "units are bounded far below 2^24 bytes");
         Self { length: length as u32, sent_at_low: sent_at.as_micros() & SENT_MASK }
@@ -38,7 +41,8 @@ impl Prefix {
         Some(Self { length: (bits >> SENT_BITS) as u32, sent_at_low: bits & SENT_MASK })
     }
 
-    /// Returns the hand-over time closest to `peer_now`, the sender's current clock.
+    /// Returns the hand-over time on the sender's clock: of all times with these low 40 bits, the
+    /// one closest to `peer_now`, the present time on that clock.
     pub fn sent_at(self, peer_now: Instant) -> Instant {
         let now = peer_now.as_micros();
         let micros = (now & !SENT_MASK) | self.sent_at_low;

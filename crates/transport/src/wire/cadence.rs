@@ -5,7 +5,7 @@ use super::field::{put_length, take};
 use super::kind::KIND_CADENCE;
 use super::malformed::Malformed;
 
-/// Present report interval of a link whose reports are reduced because of a low-rate uplink.
+/// The present interval of a link's reports, which are reduced because of a low-rate uplink.
 ///
 /// ```text
 ///  0               1               3               4               6
@@ -17,12 +17,12 @@ use super::malformed::Malformed;
 pub struct Cadence {
     /// Link that the reports cover.
     pub link: LinkNumber,
-    /// Maximum interval while the link receives media, in whole milliseconds.
+    /// Maximum interval of the reports while the link receives media, in whole milliseconds.
     pub interval: Duration,
 }
 
 impl Cadence {
-    /// Its length on the wire.
+    /// Length of the packet on the wire, in bytes.
     pub const BYTES: usize = 6;
 
     /// Appends the packet.

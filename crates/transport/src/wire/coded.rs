@@ -21,17 +21,17 @@ use crate::channel::ChannelNumber;
 /// clock, rounded up to a millisecond. All symbols of a block have the same length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Coded<'a> {
-    /// The unit's channel.
+    /// Channel of the unit.
     pub channel: ChannelNumber,
     /// The low 24 bits of the unit's number within its channel.
     pub unit_low: u32,
     /// Index of the packet in the block.
     pub index: u8,
-    /// Source packets of the block, at least 1.
+    /// Number of source packets of the block (k), at least 1.
     pub source_count: u8,
-    /// The deadline: the sender's clock in milliseconds, modulo 65536.
+    /// Deadline of the unit: milliseconds on the sender's clock, modulo 65536.
     pub deadline_low: u16,
-    /// The symbol.
+    /// Bytes of the packet's symbol, at least 1.
     pub symbol: &'a [u8],
 }
 
@@ -39,7 +39,7 @@ impl<'a> Coded<'a> {
     /// Bytes before the symbol, on a channel whose number fits the nibble.
     pub const HEADER_BYTES: usize = 8;
 
-    /// Returns the bytes before a symbol of `channel`.
+    /// Returns the number of bytes before the symbol in a packet of `channel`.
     pub const fn header_bytes(channel: ChannelNumber) -> usize {
         Self::HEADER_BYTES + (channel.get() >= CHANNEL_BESIDE) as usize
     }
@@ -80,5 +80,5 @@ impl<'a> Coded<'a> {
 
 /// Nibble that indicates a channel number in a byte of its own.
 const CHANNEL_BESIDE: u8 = 15;
-/// Bits of a unit's number on the wire.
+/// Number of bits of a unit's number on the wire.
 pub const UNIT_NUMBER_BITS: u32 = 24;

@@ -40,14 +40,14 @@ impl LinkNumber {
 pub enum Datagram<'a> {
     /// The initiator's handshake message.
     Init {
-        /// Link that it was sent on.
+        /// Link that the message was sent on.
         link: LinkNumber,
         /// Noise message 1.
         message: &'a [u8],
     },
     /// The responder's handshake message.
     Response {
-        /// Link that it answers on.
+        /// Link that the answered message was sent on.
         link: LinkNumber,
         /// The initiator's session id.
         session: u16,
@@ -74,7 +74,7 @@ pub enum Datagram<'a> {
     },
     /// Packets under the session's key.
     Sealed {
-        /// Link that it was sent on.
+        /// Link that the datagram was sent on.
         link: LinkNumber,
         /// The receiver's session id.
         session: u16,
@@ -151,14 +151,16 @@ pub fn write_refusal(
     out.extend_from_slice(tag);
 }
 
-/// Appends a hole punch without its tag; `end` is one of the responder's sockets, 0 to 15.
+/// Appends a hole punch without its tag. `end` is the index of the responder's socket, 0 to 15, and
+/// `number` makes each hole punch different.
 pub fn write_hole_punch(out: &mut Vec<u8>, end: u8, number: u64) {
     out.extend_from_slice(&[TYPE_HOLE_PUNCH << 4 | (end & 0x0f), 0, 0]);
     out.extend_from_slice(&number.to_be_bytes());
     out.resize(HOLE_PUNCH_BYTES - HOLE_PUNCH_TAG_BYTES, 0);
 }
 
-/// Appends the header of a sealed datagram; `session` is the receiver's id.
+/// Appends the header of a sealed datagram; `session` is the receiver's id, and `number` the packet
+/// number, of which the low 32 bits are written.
 pub fn write_sealed_header(out: &mut Vec<u8>, link: LinkNumber, session: u16, number: u64) {
     let [high, low] = session.to_be_bytes();
     out.extend_from_slice(&[TYPE_SEALED << 4 | link.0, high, low]);

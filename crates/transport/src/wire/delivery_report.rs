@@ -3,7 +3,8 @@ use super::kind::KIND_DELIVERY_REPORT;
 use super::malformed::Malformed;
 use crate::channel::ChannelNumber;
 
-/// Outcome of the units sent by the reader of this packet: totals since the session began.
+/// Outcome of the units of one channel that the end which receives this packet has sent: totals
+/// since the session began.
 ///
 /// ```text
 ///  0               1           7          13
@@ -15,14 +16,14 @@ use crate::channel::ChannelNumber;
 pub struct DeliveryReport {
     /// Channel of the units, below 15.
     pub channel: ChannelNumber,
-    /// Units delivered complete and in time, below 2^48.
+    /// Number of units delivered complete and in time, below 2^48.
     pub delivered: u64,
-    /// Units given up, below 2^48.
+    /// Number of units lost, below 2^48.
     pub lost: u64,
 }
 
 impl DeliveryReport {
-    /// Its length on the wire.
+    /// Length of the packet on the wire, in bytes.
     pub const BYTES: usize = 13;
 
     /// Appends the packet.

@@ -15,13 +15,13 @@ pub(super) fn take_u48(rest: &mut &[u8]) -> Result<u64, Malformed> {
     Ok(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
 }
 
-/// Writes the length field of a packet.
+/// Appends the length field of a packet: two bytes.
 pub(super) fn put_length(out: &mut Vec<u8>, length: usize) {
     let length = u16::try_from(length).expect("a packet is shorter than a datagram");
     out.extend_from_slice(&length.to_be_bytes());
 }
 
-/// Writes the low 48 bits of `value`, big-endian.
+/// Appends the low 48 bits of `value`, big-endian.
 pub(super) fn put_u48(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_be_bytes()[2..]);
 }

@@ -15,19 +15,19 @@ use super::malformed::Malformed;
 #[derive(Debug, Clone, Default)]
 pub struct Frames {
     bytes: Vec<u8>,
-    /// Bytes already returned.
+    /// Number of bytes at the start of `bytes` that were already returned.
     taken: usize,
 }
 
 impl Frames {
-    /// Adds the stream's next bytes.
+    /// Appends the stream's next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.taken);
         self.taken = 0;
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Returns the next datagram if it is complete.
+    /// Returns the next datagram, or `None` until it is complete.
     ///
     /// # Errors
     /// [`Malformed`] for an invalid length, and from then on, because the framing is lost.
@@ -49,10 +49,10 @@ impl Frames {
     }
 }
 
-/// Appends `datagram` framed for a stream.
+/// Appends `datagram` to `out`, framed for a stream.
 ///
 /// # Panics
-/// If the datagram is empty or longer than the protocol allows.
+/// If the datagram is empty or longer than 1500 bytes.
 pub fn write_frame(datagram: &[u8], out: &mut Vec<u8>) {
     let length = u16::try_from(datagram.len()).ok();
     let length = length.filter(|length| (1..=DATAGRAM_BYTES_MAX).contains(&usize::from(*length)));

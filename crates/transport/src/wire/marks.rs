@@ -2,7 +2,8 @@ use super::field::{put_length, put_u48, take_u48};
 use super::kind::KIND_FIELDS;
 use super::malformed::Malformed;
 
-/// ECN mark counts of a report's datagrams ([RFC3168]): fields after the report, if any was marked.
+/// ECN mark counts of the datagrams that arrived on a report's link ([RFC3168]): fields after the
+/// report, if any was marked.
 ///
 /// ```text
 ///  0               1               3               9              15
@@ -14,14 +15,14 @@ use super::malformed::Malformed;
 /// Totals since the session began, of authentic datagrams, each counted once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Marks {
-    /// Datagrams that arrived as ECT(1), below 2^48.
+    /// Number of datagrams that arrived as ECT(1), below 2^48.
     pub ect1: u64,
-    /// Datagrams that arrived marked, below 2^48.
+    /// Number of datagrams that arrived marked (CE), below 2^48.
     pub ce: u64,
 }
 
 impl Marks {
-    /// Its length on the wire.
+    /// Length of the fields on the wire, in bytes.
     pub const BYTES: usize = 15;
 
     /// Appends the fields.

@@ -21,7 +21,7 @@ pub struct Ping {
 }
 
 impl Ping {
-    /// Its length on the wire.
+    /// Length of the packet on the wire, in bytes.
     pub const BYTES: usize = 13;
 
     /// Appends the packet.

@@ -16,7 +16,7 @@ use super::malformed::Malformed;
 /// Both times are on the responder's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pong {
-    /// Id of the ping that it answers.
+    /// Id of the ping that the pong answers.
     pub id: u32,
     /// Arrival time of the ping on the responder's clock.
     pub received_at: Instant,
@@ -25,7 +25,7 @@ pub struct Pong {
 }
 
 impl Pong {
-    /// Its length on the wire.
+    /// Length of the packet on the wire, in bytes.
     pub const BYTES: usize = 21;
 
     /// Appends the packet.

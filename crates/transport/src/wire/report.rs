@@ -6,8 +6,8 @@ use super::kind::KIND_REPORT;
 use super::malformed::Malformed;
 use super::marks::Marks;
 
-/// A report of what has arrived on one link; sent every 10 ms while media arrives, else every 100
-/// ms.
+/// A report of what has arrived on one link; by default sent every 10 ms while media arrives, and
+/// every 100 ms otherwise.
 ///
 /// ```text
 ///  0               1          9           15          21          27        29       30
@@ -23,21 +23,21 @@ use super::marks::Marks;
 /// 1 - (8 i + b)` arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
-    /// Link that it covers.
+    /// Link that the report covers.
     pub link: LinkNumber,
     /// Time of the counts, on the reporter's clock.
     pub taken_at: Instant,
     /// Highest packet number that arrived, below 2^48.
     pub highest: u64,
-    /// Authentic datagrams that arrived, without duplicates.
+    /// Number of authentic datagrams that arrived, without duplicates.
     pub datagrams: u64,
-    /// Their bytes, including headers.
+    /// Bytes of the datagrams that arrived, including headers.
     pub bytes: ByteCount,
     /// Time from the arrival of the highest number to `taken_at`; `None` for 0.65 s and more.
     pub age: Option<Duration>,
     /// Map of the arrivals below the highest number.
     pub recent: Recent,
-    /// Mark counts, on a link that marks.
+    /// Mark counts; `None` while no datagram has arrived marked.
     pub marks: Option<Marks>,
 }
 
@@ -67,17 +67,18 @@ impl Recent {
         Self { length, map }
     }
 
-    /// Returns how many numbers below the highest it covers.
+    /// Returns how many numbers below the highest the map covers.
     pub fn len(&self) -> u64 {
         u64::from(self.length) * 8
     }
 
-    /// Returns whether it covers no numbers.
+    /// Returns whether the map covers no numbers.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Returns whether the number `back` below the highest arrived; `None` if it is not covered.
+    /// Returns whether the number `back` below the highest arrived; `None` if the map does not
+    /// cover it.
     pub fn arrived(&self, back: u64) -> Option<bool> {
         let at = back.checked_sub(1).filter(|at| *at < self.len())?;
         Some(self.map[(at / 8) as usize] >> (at % 8) & 1 == 1)
@@ -85,10 +86,10 @@ impl Recent {
 }
 
 impl Report {
-    /// Its length on the wire, without the map and the fields after it.
+    /// Length of the packet on the wire, in bytes, without the map and the mark counts.
     pub const BYTES: usize = 30;
 
-    /// Returns its length on the wire.
+    /// Returns the length of the packet on the wire, in bytes, with the map and the mark counts.
     pub fn bytes_on_wire(&self) -> usize {
         let marks = if self.marks.is_some() { Marks::BYTES } else { 0 };
         Self::BYTES + usize::from(self.recent.length) + marks
@@ -110,7 +111,7 @@ impl Report {
         }
     }
 
-    /// Reads everything up to the end of the map.
+    /// Reads the packet up to the end of the map; the mark counts follow it.
     pub(super) fn parse(rest: &mut &[u8]) -> Result<Self, Malformed> {
         let [head] = take(rest)?;
         let link = LinkNumber::new(head & 0x0f).ok_or(Malformed("unknown link"))?;

@@ -3,7 +3,8 @@ use super::field::{put_length, take};
 use super::kind::KIND_STANDING;
 use super::malformed::Malformed;
 
-/// The set of standby links: alive, without media because another of their group carries it.
+/// The set of links on standby in their groups, as the initiator chose them. They carry media only
+/// while no link outside standby is trusted.
 ///
 /// ```text
 ///  0               1               3               4               6
@@ -16,14 +17,14 @@ use super::malformed::Malformed;
 /// with each change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Standing {
-    /// Sequence number that orders changes.
+    /// Sequence number of the choice, modulo 256; one more with each change.
     pub turn: u8,
-    /// One bit per link.
+    /// One bit per link, the least significant for link 0: 1 if that is on standby.
     pub links: u16,
 }
 
 impl Standing {
-    /// Its length on the wire.
+    /// Length of the packet on the wire, in bytes.
     pub const BYTES: usize = 6;
 
     /// Returns whether link `number` is on standby.
@@ -31,8 +32,8 @@ impl Standing {
         self.links & 1 << number.get() != 0
     }
 
-    /// Returns whether this is newer than `other`. Fewer than 128 changes lie between any two in
-    /// flight.
+    /// Returns whether this choice is newer than `other`, by their turns. Assumes that fewer than
+    /// 128 changes lie between the two.
     pub fn is_newer_than(self, other: Self) -> bool {
         (1..128).contains(&self.turn.wrapping_sub(other.turn))
     }

@@ -21,9 +21,9 @@ use crate::channel::ChannelNumber;
 /// L marks the last source packet of its unit. The channel is media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source<'a> {
-    /// Low 24 bits of its sequence number.
+    /// Low 24 bits of the source packet's number in the stream.
     pub number_low: u32,
-    /// Content; repair packets protect all of it.
+    /// Part of a unit that the packet carries; repair packets protect all of it.
     pub part: Part<'a>,
 }
 
@@ -39,15 +39,15 @@ pub struct Source<'a> {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// True if it is the last of its unit.
+    /// True if the part is the last of its unit.
     pub last: bool,
     /// The low 16 bits of the unit's number within its channel.
     pub unit_low: u16,
-    /// Its index in the unit, from 0.
+    /// Index of the part in the unit, from 0.
     pub index: u8,
-    /// The unit's deadline: the sender's clock in milliseconds, modulo 65536.
+    /// Deadline of the unit: milliseconds on the sender's clock, modulo 65536.
     pub deadline_low: u16,
-    /// The bytes, 1 to [`Part::PAYLOAD_MOST`].
+    /// Bytes of the unit, 1 to [`Part::PAYLOAD_MOST`].
     pub payload: &'a [u8],
 }
 
@@ -66,18 +66,18 @@ pub struct Part<'a> {
 /// The channel is media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repair<'a> {
-    /// Low 24 bits of the sequence number of the window's first source packet.
+    /// Low 24 bits of the number of the window's first source packet.
     pub first_low: u32,
-    /// Source packets in the window, at least 1.
+    /// Number of source packets in the window, at least 1.
     pub count: u16,
     /// Seed of the coefficients.
     pub seed: u16,
-    /// Prefix of the sum, as long as the longest symbol in the window.
+    /// Bytes of the sum, as many as the longest symbol in the window has without padding.
     pub sum: &'a [u8],
 }
 
 impl<'a> Source<'a> {
-    /// Bytes before the payload.
+    /// Length of the packet before the payload.
     pub const HEADER_BYTES: usize = 9;
 
     /// Appends the packet.
@@ -99,15 +99,15 @@ impl<'a> Source<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Maximum payload length.
+    /// Maximum length of a payload in bytes.
     pub const PAYLOAD_MOST: usize = SYMBOL_BYTES - SYMBOL_HEADER_BYTES;
 
-    /// Returns the length of its symbol without the zero padding.
+    /// Returns the length of the part's symbol in bytes, without the zero padding.
     pub fn symbol_bytes(&self) -> usize {
         SYMBOL_HEADER_BYTES + self.payload.len()
     }
 
-    /// Writes the symbol into `out`, replacing its content.
+    /// Writes the part's symbol into `out`, replacing its content.
     ///
     /// # Panics
     /// If the payload is longer than [`Part::PAYLOAD_MOST`].
@@ -123,7 +123,7 @@ impl<'a> Part<'a> {
     /// Reads a symbol recovered by the code.
     ///
     /// # Errors
-    /// [`Malformed`] if it is invalid: the sender is faulty, or a packet was forged.
+    /// [`Malformed`] if the symbol is invalid: the sender is faulty, or a packet was forged.
     pub fn parse_symbol(mut symbol: &'a [u8]) -> Result<Self, Malformed> {
         let head = u16::from_be_bytes(take(&mut symbol)?);
         let length = usize::from(head & !SYMBOL_LAST);
@@ -150,7 +150,7 @@ impl<'a> Part<'a> {
 }
 
 impl<'a> Repair<'a> {
-    /// Bytes before the sum.
+    /// Length of the packet before the sum.
     pub const HEADER_BYTES: usize = 8;
 
     /// Appends the packet.
@@ -180,16 +180,16 @@ impl<'a> Repair<'a> {
 pub const SYMBOL_BYTES: usize = 1_500 - REPAIR_AROUND_BYTES;
 /// Bytes of a symbol before the payload.
 pub const SYMBOL_HEADER_BYTES: usize = 2 + BODY_HEADER_BYTES;
-/// Our overhead per source packet payload.
+/// Bytes around the payload in the datagram of a source packet.
 pub const SOURCE_AROUND_BYTES: usize = SEALED_HEADER_BYTES + Source::HEADER_BYTES + TAG_BYTES;
-/// Our overhead per repair packet sum.
+/// Bytes around the sum in the datagram of a repair packet.
 pub const REPAIR_AROUND_BYTES: usize = SEALED_HEADER_BYTES + Repair::HEADER_BYTES + TAG_BYTES;
-/// Our overhead per source packet payload inside a sum: a datagram must hold that much more than
-/// the longest payload.
+/// Bytes by which a datagram must be longer than the longest payload, so that a repair packet over
+/// it fits: those around the sum, and the header of a symbol.
 pub const REPAIRED_AROUND_BYTES: usize = REPAIR_AROUND_BYTES + SYMBOL_HEADER_BYTES;
-/// Bits of a source packet's number on the wire.
+/// Number of bits of a source packet's number on the wire.
 pub const SOURCE_NUMBER_BITS: u32 = 24;
-/// Bits of a unit's number in a source packet.
+/// Number of bits of a unit's number in a source packet.
 pub const PART_UNIT_BITS: u32 = 16;
 /// Maximum number of source packets in a coding window.
 pub const WINDOW_MOST: usize = 512;
@@ -197,7 +197,7 @@ pub const WINDOW_MOST: usize = 512;
 const _: () = assert!(SOURCE_AROUND_BYTES <= 32, "guaranteed by the wire format");
 const _: () = assert!(SYMBOL_BYTES < SYMBOL_LAST as usize, "the length leaves a bit free");
 
-/// Header of a part before its payload, on the wire and in its symbol.
+/// Bytes of a part before its payload, on the wire and in its symbol: unit, index and deadline.
 const BODY_HEADER_BYTES: usize = 5;
 const LAST: u8 = 0x08;
 const SYMBOL_LAST: u16 = 0x8000;

@@ -3,9 +3,9 @@ use std::fmt;
 /// A range of protocol versions supported by one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Versions {
-    /// Lowest version, at least 1.
+    /// Lowest supported version, at least 1.
     pub lowest: u8,
-    /// Highest version, not below the lowest.
+    /// Highest supported version, not below the lowest.
     pub highest: u8,
 }
 
@@ -15,7 +15,7 @@ impl Versions {
     /// Versions of a build that sends no version range.
     pub const UNSAID: Self = Self { lowest: 1, highest: 1 };
 
-    /// Creates the range; `None` if it is invalid.
+    /// Creates the range; `None` unless `1 <= lowest <= highest`.
     pub const fn new(lowest: u8, highest: u8) -> Option<Self> {
         match lowest >= 1 && lowest <= highest {
             true => Some(Self { lowest, highest }),
@@ -23,13 +23,13 @@ impl Versions {
         }
     }
 
-    /// Returns the highest version that both support.
+    /// Returns the highest version in both ranges; `None` if they have none in common.
     pub fn common(self, other: Self) -> Option<u8> {
         let highest = self.highest.min(other.highest);
         (highest >= self.lowest && highest >= other.lowest).then_some(highest)
     }
 
-    /// Returns whether `version` is one of them.
+    /// Returns whether `version` is in the range.
     pub const fn contains(self, version: u8) -> bool {
         self.lowest <= version && version <= self.highest
     }
@@ -70,7 +70,8 @@ impl VersionMismatch {
         self.ours.highest < self.theirs.lowest
     }
 
-    /// Returns the mismatch as text, with the peer called `peer`.
+    /// Returns the mismatch as text: the versions of both ends, and which end to update. The text
+    /// calls the peer `peer`.
     pub fn told(self, peer: &str) -> String {
         let Self { ours, theirs } = self;
         let behind = if self.is_ours_older() { "this end" } else { peer };

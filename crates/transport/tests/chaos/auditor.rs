@@ -18,7 +18,7 @@ use tautline_units::{Duration, Instant};
 pub(crate) struct Auditor {
     side: Side,
     truth: Rc<Cell<Truth>>,
-    /// Interval of media units; `None` when the run ends.
+    /// Interval at which media units are sent; `None` from the end of the run on.
     pub(crate) media_interval: Option<Duration>,
     media_deadline: Duration,
     media_at: Instant,
@@ -30,35 +30,38 @@ pub(crate) struct Auditor {
     /// Last world time at which a link was up.
     pub(crate) up_at: Instant,
 
-    /// Datagrams that the models delivered here, and that were sent here.
+    /// Datagrams that the models delivered to this end.
     pub(crate) arrived: u64,
+    /// Datagrams that this end sent.
     pub(crate) sent: u64,
-    /// Same for this session object: passed in, sent.
+    /// Datagrams passed in to the present session object.
     handed: u64,
+    /// Datagrams that the present session object wrote.
     left: u64,
     inits: u64,
     responses: u64,
-    /// Fate and handshake counts before the datagram being handled.
+    /// Number of datagrams with a known fate, and of handshakes, before the datagram being handled.
     before: (u64, u64),
 
     /// Number of establishments over all lives of the session, carried in every unit.
     pub(crate) epoch: u64,
     /// Epoch of the peer, from the newest unit received.
     pub(crate) heard_epoch: u64,
-    /// Counts of this epoch: sealed datagrams by link, units by channel.
+    /// Sealed datagrams of this epoch, by link.
     pub(crate) sealed: [u64; LinkNumber::COUNT],
+    /// Units of this epoch accepted for sending, by channel.
     accepted: [u64; 2],
     pub(crate) media_ended: BTreeSet<u64>,
     pub(crate) control_ended: BTreeSet<u64>,
     command_newest: Option<u64>,
-    /// Counts of this session object.
+    /// Units that the present session object refused; the following counts are of it too.
     refused: u64,
     accepted_ever: [u64; 2],
     delivered: [u64; 2],
     lost: u64,
 }
 
-/// Both clocks, and the time until which a clock change has effects.
+/// The clocks of both ends, and the time until which a clock change has effects.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Truth {
     clocks: [Clock; 2],
@@ -119,12 +122,13 @@ impl Auditor {
         }
     }
 
-    /// Returns the units that the present session has accepted.
+    /// Returns the number of units of `channel` that the present session has accepted.
     pub(crate) fn accepted(&self, channel: ChannelNumber) -> u64 {
         self.accepted[usize::from(channel.get())]
     }
 
-    /// Returns the units in gaps too long to be reported one by one, by the session's own count.
+    /// Returns the number of units in gaps too long to be reported one by one, by the session's own
+    /// count.
     pub(crate) fn gaps_skipped(&self, session: &Session) -> u64 {
         units_lost(session.counters()) - self.lost
     }
@@ -452,5 +456,6 @@ const FATES: [Discard; 10] = [
 /// Tolerance after a clock error: a unit keeps the deadline from its first packet until it ends.
 const FORGIVEN: Duration = Duration::from_millis(1_000);
 const UNIT_BYTES_MIN: usize = 24;
-/// Pings, pongs, reports of four links and a command fit; media hardly ever does.
+/// Maximum length of a datagram that a link may carry while it is not up: pings, pongs, reports of
+/// four links and a command fit; media hardly ever does.
 const UNGATED_BYTES_MAX: usize = 500;

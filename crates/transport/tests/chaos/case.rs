@@ -129,8 +129,8 @@ impl Case {
     }
 }
 
-/// Draws both directions of a link. `yields` tells for each sender whether its rate control yields;
-/// one that does not would fill a low-rate or policed link permanently.
+/// Draws both directions of a link. `yields` is true for each sender whose rate control yields to a
+/// queue; one that does not would fill a low-rate or policed link permanently.
 fn pair(rng: &mut Draws, yields: [bool; 2]) -> Pair {
     let mut up = link(rng, 300..6_300);
     let mut down = match rng.below(5) {
@@ -327,7 +327,7 @@ impl Ended {
     }
 }
 
-/// Time until the old bounds expire: a clock change smaller than the estimate's error is noticed
-/// only then.
+/// Time until the clock estimate's old bounds expire: a clock change smaller than the estimate's
+/// error is noticed only then.
 const BOUNDS_KEPT: Duration = Duration::from_millis(5_500);
 const FAULTS_MS: u64 = 1_500;

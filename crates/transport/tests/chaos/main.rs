@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use case::Case;
 
-/// Runs in the suite; about ten seconds.
+/// Number of runs in the test suite: they take about ten seconds.
 const RUNS: u64 = 300;
 
 #[test]

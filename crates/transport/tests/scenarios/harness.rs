@@ -72,7 +72,7 @@ pub(crate) fn delivered_share(run: &Run, from: u64, to: u64) -> f64 {
     measure::delivered_share(&run.media(), ms(from)..ms(to))
 }
 
-/// Returns a quantile of the media units' delay, in milliseconds of world time.
+/// Returns the quantile `at`, 0 to 1, of the media units' delay, in milliseconds of world time.
 pub(crate) fn delay_ms(run: &Run, at: f64) -> f64 {
     quantile(&mut delays_ms(&run.media()), at)
 }

@@ -10,10 +10,10 @@ use tautline_units::{Bitrate, Duration, Ecn, Instant};
 use crate::exchange::{direct, route};
 use crate::harness::ms;
 
-/// Results of a drive over such a network.
+/// Results of a drive over a network that changes codepoints.
 struct Drive {
     sessions: Direct,
-    /// Datagrams of the vehicle's last second: sent as ECT(1), and others.
+    /// Number of the vehicle's datagrams in the last second sent as ECT(1), and of the others.
     last: [u32; 2],
     delivered: usize,
     /// Hash of all datagrams of both ends, in order.

@@ -15,7 +15,8 @@ fn speaking(lowest: u8, highest: u8) -> Config {
     Config { versions: Versions::new(lowest, highest).unwrap(), ..Config::default() }
 }
 
-/// Returns two sessions after a second; the vehicle's versions come first.
+/// Returns two sessions a second after their start, with the ranges of versions of the vehicle and
+/// of the operator.
 fn met(vehicle: (u8, u8), operator: (u8, u8)) -> Direct {
     let (vehicle, operator) = (speaking(vehicle.0, vehicle.1), speaking(operator.0, operator.1));
     let mut sessions = Direct::new(&[route(1), route(2)], vehicle, operator).unwrap();

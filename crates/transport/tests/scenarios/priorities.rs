@@ -106,7 +106,8 @@ fn data(number: u8, cap_kbps: u64) -> Flow {
     flow(treatment, cap_kbps, 2_000, Duration::from_millis(2))
 }
 
-/// Returns the delays of commands in milliseconds from 5 to 20 s, the number lost, and the run.
+/// Returns the delays in milliseconds of the commands sent from 5 to 20 s, the number of those
+/// lost, and the run.
 fn commands(flows: Vec<Flow>) -> (Vec<f64>, usize, Run<Loaded>) {
     let setup = Setup::new(7, vec![clean(1.0, 20.0)]);
     let operator = Traffic::default().with_commands(Commands::default());

@@ -18,7 +18,7 @@ pub(crate) struct RawPeer {
     /// The operator's session id.
     pub(crate) peer_session: u16,
     next: u64,
-    /// For the test vectors.
+    /// Ephemeral key of the handshake, for the test vectors.
     pub(crate) ephemeral: [u8; 32],
     pub(crate) session: u16,
     pub(crate) init: Vec<u8>,

@@ -29,7 +29,7 @@ struct World {
 struct End {
     inside: SocketAddr,
     boxes: Vec<Nat>,
-    /// Its address of the other family, if it has one.
+    /// Address of the end in the other family, if it has one.
     six: Option<SocketAddr>,
     gatherer: Gatherer,
     session: Option<Session>,
@@ -217,7 +217,7 @@ impl World {
         self.now = until;
     }
 
-    /// Sends a unit in both directions every 20 ms until then.
+    /// Sends a unit in each direction every 20 ms until `until`.
     fn drive_until(&mut self, until: Instant) {
         while self.now < until {
             for (index, channel) in [(0, ChannelNumber::MEDIA), (1, ChannelNumber::COMMAND)] {

@@ -47,7 +47,8 @@ impl Bench {
         self.inbox.expire(&mut self.counters, &mut self.outcomes, Instant::from_millis(now));
     }
 
-    /// Returns `+3` for unit 3 delivered, `-3 Late` for unit 3 lost.
+    /// Drains the outcomes and returns them as text: `+3` for unit 3 delivered, `-3 Late` for unit
+    /// 3 lost.
     fn log(&mut self) -> Vec<String> {
         self.outcomes
             .drain(..)

@@ -109,7 +109,8 @@ impl Bench {
         self.inbox.expire(&mut self.counters, &mut self.outcomes, now);
     }
 
-    /// Returns `+3` for unit 3 delivered, `*3` with repair, `-3` lost.
+    /// Drains the outcomes and returns them as text: `+3` for unit 3 delivered, `*3` with repair,
+    /// `-3` lost.
     fn log(&mut self) -> Vec<String> {
         self.outcomes
             .drain(..)

@@ -55,7 +55,7 @@ fn said(client: &mut Client, now: Instant) -> Option<Vec<u8>> {
     client.poll_transmit(&mut buffer, now).map(|_| buffer)
 }
 
-/// Establishes the leg as a relay does; returns its key.
+/// Answers the client's messages as a relay does until the leg is established; returns its key.
 fn bring_up(client: &mut Client, route: Route, now: Instant) -> MacKey {
     let mut out = Vec::new();
     let call = said(client, now).unwrap();

@@ -17,7 +17,8 @@ impl Bench {
         Self { stream: Stream::new(), units: 0 }
     }
 
-    /// Sends a unit of `source_count` packets of twenty bytes.
+    /// Adds a unit of `source_count` source packets with payloads of up to twenty bytes to the
+    /// stream, and returns them.
     fn unit(&mut self, source_count: usize, deadline: Instant) -> Vec<Vec<u8>> {
         let unit = vec![self.units as u8; source_count * 20 - Prefix::BYTES - 3];
         let count = self.stream.push(self.units, &unit, 20, deadline, Instant::ZERO);
