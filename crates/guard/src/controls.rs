@@ -17,7 +17,7 @@ pub struct Controls {
     pub gear: Gear,
     /// `true` if the parking brake holds.
     pub parking_brake: bool,
-    /// State of the lights and the horn.
+    /// Lights and horn that are on.
     pub signals: Signals,
 }
 

@@ -49,12 +49,12 @@ pub trait Frame: Copy {
     const DATA_ID: u32;
     /// Length of the complete frame in bytes.
     const BYTES: usize;
-    /// Length without the optional numbers at the end of a machine's frame. Earlier builds send
-    /// fewer of those numbers; later builds send more, which are skipped.
+    /// Length without the optional numbers at the end of a machine's or a status's frame. Earlier
+    /// builds send fewer of those numbers; later builds send more, which are skipped.
     const BYTES_LEAST: usize = Self::BYTES;
     /// An array of [`BYTES`](Self::BYTES) bytes.
     type Bytes: AsRef<[u8]> + AsMut<[u8]> + Copy;
-    /// Zeroed array of that length.
+    /// Zeroed array of [`BYTES`](Self::BYTES) bytes.
     const ZEROS: Self::Bytes;
 
     /// Returns the time of sending, by the sender's clock.
@@ -76,9 +76,9 @@ pub enum Error {
     Length {
         /// Number of bytes received.
         bytes: usize,
-        /// Length in the header.
+        /// Length in the header; 0 if there are fewer than two bytes.
         said: u16,
-        /// Expected length.
+        /// Length of a frame of this kind with all its optional numbers.
         wanted: usize,
     },
     /// The data id is that of another kind or version of frame.
@@ -115,12 +115,12 @@ pub enum Error {
     /// A field of the payload holds an invalid value.
     #[error("byte {at}: not a valid value of this field")]
     Value {
-        /// Offset of the field in the frame.
+        /// Offset of the field from the begin of the frame, in bytes.
         at: usize,
     },
 }
 
-/// Encodes `frame` with this counter.
+/// Encodes `frame` with this counter in its header.
 pub fn encode<F: Frame>(frame: &F, counter: u16) -> F::Bytes {
     let mut bytes = F::ZEROS;
     let all = bytes.as_mut();
@@ -137,7 +137,7 @@ pub fn encode<F: Frame>(frame: &F, counter: u16) -> F::Bytes {
     bytes
 }
 
-/// Decodes a frame and its counter from `bytes`. Any input is safe.
+/// Decodes a frame and its counter from `bytes`, without comparing the counter. Any input is safe.
 ///
 /// # Errors
 /// [`Error`] naming the first fault found.
@@ -193,7 +193,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Encodes the next frame.
+    /// Encodes the next frame: with a counter one higher than the previous frame's, 0 after 65535.
     pub fn encode<F: Frame>(&mut self, frame: &F) -> F::Bytes {
         let bytes = encode(frame, self.counter);
         self.counter = self.counter.wrapping_add(1);
@@ -226,8 +226,8 @@ impl<F> Default for Receiver<F> {
 }
 
 impl<F: Frame> Receiver<F> {
-    /// Decodes the frame in `bytes`, if it is valid and newer than the previous one. Any input is
-    /// safe.
+    /// Decodes the frame in `bytes`, if it is valid and newer than the previous one, with at most
+    /// [`LOST_MAX`] frames missing between them. Any input is safe.
     ///
     /// # Errors
     /// [`Error`] naming the fault, which is also counted.
@@ -237,17 +237,19 @@ impl<F: Frame> Receiver<F> {
         result
     }
 
-    /// Returns the number of refused frames.
+    /// Returns the number of frames for which [`receive`](Self::receive) returned an error.
     pub fn refused_count(&self) -> u64 {
         self.refused_count
     }
 
-    /// Returns the number of frames missing between those accepted.
+    /// Returns the number of frames missing between those accepted; a gap of more than [`LOST_MAX`]
+    /// is not included.
     pub fn missing_count(&self) -> u64 {
         self.missing_count
     }
 
-    /// Returns the number of frames with trailing numbers that only a later build knows.
+    /// Returns the number of frames longer than expected, with trailing numbers that only a later
+    /// build knows.
     pub fn skipped_count(&self) -> u64 {
         self.skipped_count
     }
@@ -273,19 +275,19 @@ impl<F: Frame> Receiver<F> {
     }
 }
 
-/// Maximum number of missing frames between two, E2E's MaxDeltaCounter less one: after a gap of
-/// more than a tenth of a second the sequence is a new one.
+/// Maximum number of frames missing before an accepted one, E2E's MaxDeltaCounter less one: after a
+/// gap of more than a tenth of a second the sequence is a new one.
 pub const LOST_MAX: u16 = 9;
 
-/// Maximum length of a frame with unknown trailing numbers: ample for a status with future
-/// additions.
+/// Maximum accepted length in bytes of a frame with unknown trailing numbers: ample for a status
+/// with future additions.
 pub const BYTES_MAX: usize = 512;
 
-/// Size of each optional number at the end of a machine's frame.
+/// Size in bytes of each optional number at the end of a frame.
 const TRAILING_BYTES: usize = 4;
-/// Offset of the CRC.
+/// Offset of the CRC in a frame, in bytes.
 const CRC_AT: usize = 8;
-/// Offset of the payload.
+/// Offset of the payload in a frame, in bytes.
 const PAYLOAD_AT: usize = 20;
 
 #[cfg(test)]

@@ -51,14 +51,16 @@ pub struct Guard {
     is_latched: bool,
     /// `true` after a stop switched the hazard lights on, until the machine is armed.
     is_hazard: bool,
-    /// `true` if the machine was stationary when it was held.
+    /// `true` while the machine is held and has been at standstill, so that both brakes are
+    /// applied; `false` from a start until the first standstill, and after local control.
     is_parked: bool,
     vehicle: Vehicle,
     person: Person,
     machine: Heard<MachineState>,
     loop_age: LoopAge,
     bound: SpeedBound,
-    /// Start of the time in which the machine exceeds the bound by more than the tolerance.
+    /// Start of the time in which the machine exceeds the bound by more than [`OVERSPEED`]; `None`
+    /// while it does not.
     over_since: Option<Instant>,
     brake: BrakeWatch,
     brake_fault: Option<Why>,
@@ -72,11 +74,13 @@ pub struct Guard {
     latch: Latch,
     manoeuvre: Option<Manoeuvre>,
     acts: acts::Memory,
-    /// Steering check since the machine was armed.
+    /// Newest steering check since the machine was armed, running or awaiting its result.
     steering_check: Option<steering::Check>,
+    /// Newest emergency stop that was acted on.
     emergency_stop: Option<ActNumber>,
-    /// Newest emergency stop whose latch is kept.
+    /// Newest emergency stop that may be acknowledged: its latch is kept, or needs no storage.
     emergency_stop_kept: Option<ActNumber>,
+    /// Controls sent in the newest step.
     applied: Controls,
     limits: Limits,
     counts: Counts,
@@ -85,25 +89,26 @@ pub struct Guard {
 /// Input received since the previous step.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Input {
-    /// Newest proposal of the vehicle.
+    /// Newest proposal of the vehicle; `None` if none arrived.
     pub proposal: Option<Proposal>,
-    /// Newest state of the machine.
+    /// Newest state of the machine; `None` if none arrived.
     pub machine: Option<MachineState>,
-    /// State of the recording; the guard forwards it to the vehicle.
+    /// State of the black box's recording; the guard forwards it to the vehicle.
     pub black_box: BlackBox,
-    /// Storage of the latch of a stop.
+    /// Present state of the storage of the latch.
     pub latch: Latch,
 }
 
 /// Storage in which the latch of a stop outlives the guard.
 ///
-/// The guard neither reports a latch nor acknowledges an emergency stop before the latch is kept.
+/// With storage, the guard neither reports a latch nor acknowledges an emergency stop before the
+/// latch is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub enum Latch {
     /// No storage: the latch ends with the guard.
     #[default]
     Nowhere,
-    /// Storage that survives a restart, and the stop it holds, if any.
+    /// Storage that survives a restart, and the stop that it holds as latched, if any.
     Kept(Option<Stop>),
     /// Storage is required but failed: no machine is armed.
     Refused,
@@ -122,10 +127,11 @@ pub struct Output {
     pub latched: Option<Stop>,
 }
 
-/// Newest frame of a sender.
+/// Newest frame of a sender, and what is needed to date it.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Heard<T> {
-    /// Frame and its send time by the guard's clock.
+    /// Frame and its send time by the guard's clock: its arrival less its lateness. `None` before
+    /// the first.
     newest: Option<(T, Instant)>,
     late: LateFrames,
     pauses: Pauses,
@@ -135,41 +141,48 @@ struct Heard<T> {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Vehicle {
     proposal: Heard<Proposal>,
+    /// Session in the newest proposal.
     session: Option<Session>,
-    /// Newest sequence number of this session's commands.
+    /// Newest sequence number of this session's commands; `None` before the first.
     newest_sequence: Option<u64>,
 }
 
 /// The person who drives, and that person's newest commands.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 struct Person {
-    /// Console that armed the machine, and the session in which it did.
+    /// Console that armed the machine or took it over, and the session in which it did; `None`
+    /// while the machine is held.
     holder: Option<(Console, Session)>,
     /// Console that handed over to the holder: its delayed commands are ignored.
     predecessor: Option<Console>,
-    /// `true` after a command from a console that is neither holder nor predecessor.
+    /// `true` after a command from a console that is neither holder nor predecessor, until the
+    /// machine is held.
     is_stranger: bool,
-    /// Newest command of any age: an absence that it reports counts at once.
+    /// Newest command of any age, from the holder if there is one: an absence that it reports
+    /// counts even if the command is late.
     newest: Option<Command>,
+    /// Newest command that was fresh on arrival; it may have timed out since.
     fresh: Option<Taken>,
-    /// Lights last requested for driving: they stay on when the person is gone.
+    /// Lights and high beam in the newest fresh command: they stay on when the person is gone.
     lights: Signals,
 }
 
-/// Time of the person's last input, from the newest fresh command.
+/// Last input of the driving person, found by comparing fresh commands.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 struct Touched {
+    /// Controls of the command at that time.
     controls: Controls,
-    /// `None` until the machine is driven.
+    /// Time of the last input; `None` while the machine is not driven.
     at: Option<Instant>,
 }
 
-/// A fresh command.
+/// A command that was fresh on arrival.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Taken {
     command: Command,
+    /// Arrival time.
     at: Instant,
-    /// Age of the command at that time.
+    /// Transit time of the command on arrival.
     age: Duration,
 }
 
@@ -179,8 +192,8 @@ impl Guard {
     /// `first_tick` is drawn at random, so that no stamp from before a restart counts.
     ///
     /// # Panics
-    /// When settings contradict each other; [`Config::validate`] reports that before anything
-    /// moves.
+    /// If a setting is out of range or two contradict each other; [`Config::validate`] reports that
+    /// as an error.
     pub fn new(config: Config, first_tick: Tick) -> Self {
         assert_eq!(config.validate(), Ok(()), "a guard's settings are consistent");
         let stop = Stop::new(first_tick.get()).expect("a tick is never 0");
@@ -220,14 +233,16 @@ impl Guard {
         }
     }
 
-    /// Returns this guard with `stop` latched, restored from an earlier run.
+    /// Returns this guard with `stop` latched, restored from an earlier run; its cause is reported
+    /// as an emergency stop.
     #[must_use]
     pub fn with_latched(self, stop: Stop) -> Self {
         let why = Why::new(Cause::EmergencyStop, 0.0, 0.0);
         Self { stop, is_latched: true, is_hazard: true, why, ..self }
     }
 
-    /// Processes the input since the previous step and returns the output to send now.
+    /// Processes the input since the previous step and returns the output to send now. `now` is by
+    /// the guard's clock.
     pub fn step(&mut self, input: &Input, now: Instant) -> Output {
         let gap = self.stepped_at.map_or(Duration::ZERO, |at| now.since(at));
         if self.stepped_at.replace(now).is_some() {
@@ -312,7 +327,8 @@ impl Guard {
         }
     }
 
-    /// Updates the conditions that count only after some time.
+    /// Updates all that depends on the time since the previous step: the speed bound, and the
+    /// conditions that count only after some time.
     fn watch(&mut self, elapsed: Duration, now: Instant) {
         self.watch_speed(elapsed, now);
         let speed = self.speed(now);
@@ -377,7 +393,8 @@ impl Guard {
         }
     }
 
-    /// Adopts steering and gear from a machine that was under local control.
+    /// Adopts steering and gear from a held machine until it has been at standstill: after a start
+    /// of the guard, and during local control.
     fn follow_machine(&mut self, now: Instant) {
         let Some(machine) = self.heard_machine(now).copied().filter(|_| !self.is_parked) else {
             return;
@@ -390,13 +407,14 @@ impl Guard {
     }
 
     /// Changes the mode on an emergency stop, a rule or an act, in this order of precedence.
+    /// Returns the transition, if there was one.
     fn advance(&mut self, gap: Duration, now: Instant) -> Option<Transition> {
         let next =
             self.emergency(now).or_else(|| self.next(gap, now)).or_else(|| self.handle_act(now));
         next.map(|(mode, why)| self.enter(mode, why, now))
     }
 
-    /// Returns the transition for the newest emergency stop, once per stop.
+    /// Returns the mode and reason for the newest emergency stop, once for each number.
     fn emergency(&mut self, now: Instant) -> Option<(Mode, Why)> {
         let number = self.vehicle.proposal.newest?.0.emergency_stop?;
         if self.emergency_stop.replace(number) == Some(number) {
@@ -559,13 +577,14 @@ impl Guard {
         }
     }
 
-    /// Returns the newest command, if it is fresh.
+    /// Returns the newest command that was fresh on arrival, until the command timeout.
     fn fresh(&self, now: Instant) -> Option<&Taken> {
         let timeout = self.config.latency.command_timeout;
         self.person.fresh.as_ref().filter(|taken| now.since(taken.at) < timeout)
     }
 
-    /// Returns whether the person may steer while the guard brakes.
+    /// Returns whether the person may steer during a stop: sees a recent picture, is present with
+    /// trusted inputs, and the vehicle works.
     fn sees_and_steers(&self, now: Instant) -> bool {
         let picture = self.loop_age.current(now);
         let sees = picture.is_some_and(|age| age <= self.config.latency.loop_age_max);
@@ -580,13 +599,15 @@ impl Guard {
         self.machine.newest.as_ref().filter(|_| is_heard).map(|(machine, _)| machine)
     }
 
-    /// Returns the machine's speed in m/s, if it is known and plausible.
+    /// Returns the machine's credible speed in m/s; `None` if the machine is silent, or its speed
+    /// unknown or implausible.
     fn speed(&self, now: Instant) -> Option<f32> {
         let machine = self.heard_machine(now).filter(|machine| machine.speed.is_finite())?;
         self.speed_watch.speed().or(self.speed_watch.fault().map_or(Some(machine.speed), |_| None))
     }
 
-    /// Returns whether the latch of the newest stop, if there is one, outlives the guard.
+    /// Returns whether the latch of the newest stop may be reported: the storage holds it, or there
+    /// is no storage.
     fn is_latch_told(&self) -> bool {
         match self.latch {
             Latch::Nowhere => true,
@@ -615,15 +636,16 @@ impl<T> Heard<T> {
         late
     }
 
-    /// Returns the time since the newest frame was sent, without the guard's own pauses.
+    /// Returns the time since the newest frame was sent, without the guard's own pauses; before the
+    /// first frame, almost [`Duration::MAX`].
     fn silence(&self, now: Instant) -> Duration {
         let since = self.newest.as_ref().map_or(Duration::MAX, |(_, at)| now.since(*at));
         self.pauses.count(since)
     }
 }
 
-/// Returns the signals for the machine: those a present person requests, the lights of an absent
-/// one, and the hazard lights after a stop.
+/// Returns the signals for the machine: those in `wanted`, or without it `lights`; and the hazard
+/// lights if `is_hazard`.
 fn signals(wanted: Option<&Controls>, lights: Signals, is_hazard: bool) -> Signals {
     let signals = wanted.map_or(lights, |wanted| wanted.signals);
     signals.with_if(Signal::Hazard, is_hazard)
@@ -633,7 +655,8 @@ fn signals(wanted: Option<&Controls>, lights: Signals, is_hazard: bool) -> Signa
 const OVERSPEED: f32 = 2.0;
 /// Time for which a machine may exceed the bound by [`OVERSPEED`].
 const OVERSPEED_TIME: Duration = Duration::from_secs(1);
-/// Change of the steering share that counts as input: a wheel's sensor at rest varies by less.
+/// Change of the steering share above which it counts as input: a wheel's sensor at rest varies by
+/// less.
 const STEERING_TOUCHED: f32 = 0.02;
 
 #[cfg(test)]

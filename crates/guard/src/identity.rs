@@ -50,19 +50,19 @@ identity!(
     NonZeroU64
 );
 identity!(
-    /// A session of vehicle and operator, as numbered by the vehicle.
+    /// A session of vehicle and operator, numbered by the vehicle.
     Session,
     u32,
     NonZeroU32
 );
 identity!(
-    /// One stop, as named by a reset.
+    /// One stop: a reset names the stop whose latch it releases.
     Stop,
     u32,
     NonZeroU32
 );
 identity!(
-    /// A deliberate act of a person: rises with each act of a console.
+    /// Number of a deliberate act of a person: rises with each act of a console.
     ActNumber,
     u32,
     NonZeroU32
@@ -75,7 +75,8 @@ impl Tick {
         Self(self.0.checked_add(1).unwrap_or(NonZeroU32::MIN))
     }
 
-    /// Returns the number of steps by which this tick precedes `newest`, or `None` if it does not.
+    /// Returns the number of steps by which this tick precedes `newest`, 0 if both are the same;
+    /// `None` if it is later, which a distance above half the range counts as.
     pub(crate) fn behind(self, newest: Self) -> Option<u32> {
         // 0 is no tick, so after a wrap the distance is one less.
         let (this, newest) = (self.get(), newest.get());

@@ -20,7 +20,7 @@ use crate::{Controls, Gear, Signals};
 /// actuators and decides nothing, with two exceptions: it protects its own hardware, and a person
 /// at the machine has precedence.
 pub trait Machine {
-    /// Returns the time between two turns: the rate at which the actuators take controls.
+    /// Returns the time between two turns, in each of which the actuators take new controls.
     fn period(&self) -> Duration;
 
     /// Returns the known state of the machine at `now`.
@@ -33,8 +33,8 @@ pub trait Machine {
     /// state, and the next turn tries again.
     fn apply(&mut self, controls: &Controls, now: Instant) -> Result<(), Fault>;
 
-    /// Returns values specific to this kind of machine, such as a battery's charge; at most
-    /// [`Extra::COUNT_MAX`] are reported.
+    /// Returns values specific to this kind of machine, such as a battery's charge; those beyond
+    /// the first [`Extra::COUNT_MAX`] are not reported.
     fn extras(&self) -> &[Extra] {
         &[]
     }
@@ -60,15 +60,15 @@ pub struct MachineState {
     pub faults: Faults,
     /// Further conditions that the machine reports.
     pub notices: Notices,
-    /// State of the lights and the horn.
+    /// Lights and horn that are on.
     pub signals: Signals,
-    /// Optional numbers for people only.
+    /// Optional numbers for people; the guard uses only the acceleration along the machine.
     pub told: Reported,
 }
 
 reported! {
-    /// Optional numbers of a machine for people, who may act on them. The guard forwards them and
-    /// makes no decision by them.
+    /// Optional numbers of a machine for people, who may act on them. The guard forwards them. It
+    /// uses only the acceleration along the machine, to detect an implausible speed.
     ///
     /// A number is `None` while it is unknown. Each line declares a field: its name in code, its
     /// name for people, its unit. The frames *machine* and *status* end with these numbers in this
@@ -94,22 +94,22 @@ impl MachineState {
 /// Position and heading of a machine, in a frame of its own: x east, y north (REP-103).
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Position {
-    /// Metres east.
+    /// Metres east of the frame's origin.
     pub x: f32,
-    /// Metres north.
+    /// Metres north of the frame's origin.
     pub y: f32,
-    /// Radians, counterclockwise from x; not wrapped.
+    /// Heading in radians, counterclockwise from x; not wrapped.
     pub heading: f32,
 }
 
 /// Position of a machine on Earth: WGS 84.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Place {
-    /// Degrees, north positive.
+    /// Latitude in degrees, north positive.
     pub latitude: f64,
-    /// Degrees, east positive.
+    /// Longitude in degrees, east positive.
     pub longitude: f64,
-    /// Metres above the ellipsoid; NaN if unknown.
+    /// Height in metres above the ellipsoid; NaN if unknown.
     pub height: f32,
 }
 
@@ -134,9 +134,9 @@ pub type Notices = Set<Notice>;
 /// A value that only one kind of machine has.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Extra {
-    /// Name, in stable words; at most 64 bytes.
+    /// Name of the value, which stays the same in later versions; at most 64 bytes.
     pub name: &'static str,
-    /// Value; a value that is not finite is not reported.
+    /// Value in `unit`; a value that is not finite is not reported.
     pub value: f64,
     /// Unit, such as `V`; at most 16 bytes, empty for a bare number.
     pub unit: &'static str,

@@ -8,7 +8,8 @@ numbered! {
     /// An operating mode: what a guard lets a machine do.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
     pub enum Mode {
-        /// The machine is stationary, held by both brakes, until a person arms it.
+        /// The machine is held by both brakes until a person arms it; from a start or local control
+        /// until its first standstill, by the service brake alone.
         #[default]
         Held = 0,
         /// A person has armed the machine; its service brake holds it until throttle is applied.
@@ -47,9 +48,11 @@ numbered! {
         ProposalTimeout = 3,
         /// No state from the machine: for how long, and the limit, ms.
         MachineTimeout = 4,
-        /// The brake does not respond: the measured deceleration and the requested one, m/s².
+        /// The brake does not respond: the measured deceleration and the requested one, m/s²; 0, 0
+        /// if the machine itself reports this fault.
         BrakeDoesNotAnswer = 5,
-        /// A person requested an emergency stop: the act's number, 0.
+        /// A person requested an emergency stop: the act's number, or 0 for one restored after a
+        /// restart; 0.
         EmergencyStop = 6,
         /// The console has gone: 1, 0.
         ConsoleGone = 7,
@@ -68,15 +71,16 @@ numbered! {
         ConsoleChanged = 13,
         /// A person at the machine holds its stop input, or its emergency button is pressed: 1, 0.
         LocalStop = 14,
-        /// A person at the machine drives it: 1, 0.
+        /// The machine is under local control, by a person at it or by something else: 1, 0.
         LocalControl = 15,
-        /// The machine reports a malfunction: the faults' bits, 0.
+        /// The machine reports a malfunction, or no speed: the faults' bits, 0.
         MachineFault = 16,
         /// The machine braked by itself, because it received no frames from the guard: 1, 0.
         GuardSilent = 17,
         /// The guard itself was late: the time between two steps and the limit, ms.
         GuardLate = 18,
-        /// The machine exceeds the bound and does not slow down: speed and bound, m/s.
+        /// The machine has exceeded the speed bound by more than 2 m/s for a second: speed and
+        /// bound, m/s.
         Overspeed = 19,
         /// The machine moves although it is held, or against its gear: speed and limit, m/s.
         Rolling = 20,
@@ -137,16 +141,16 @@ impl Cause {
 /// A cause with its value and limit.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Why {
-    /// Rule that acted.
+    /// Rule or act that caused the transition.
     pub cause: Cause,
-    /// Measured value, in the unit of the cause.
+    /// First number of the cause, as [`Cause`] lists it: in general the measured value.
     pub value: f32,
-    /// Allowed value, in the unit of the cause.
+    /// Second number of the cause, as [`Cause`] lists it: in general the allowed value.
     pub limit: f32,
 }
 
 impl Why {
-    /// Creates a reason with the measured and the allowed value.
+    /// Creates a reason with the cause's two numbers, as [`Cause`] lists them.
     pub const fn new(cause: Cause, value: f32, limit: f32) -> Self {
         Self { cause, value, limit }
     }
@@ -164,12 +168,12 @@ pub struct Transition {
     pub from: Mode,
     /// Mode after the step.
     pub to: Mode,
-    /// Rule that acted, with its numbers.
+    /// Reason for the transition, with its numbers.
     pub why: Why,
-    /// Stop that began, continues or ended.
+    /// Newest stop after the step: the one that began, continues or ended.
     pub stop: Stop,
-    /// Tick of the guard.
+    /// Tick of the guard at this step.
     pub tick: Tick,
-    /// Time, by the guard's clock.
+    /// Time of the step, by the guard's clock.
     pub at: Instant,
 }

@@ -8,7 +8,7 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Steps the bound for `seconds` at one loop age and speed.
+/// Steps the bound for `seconds` at a loop age in ms and a speed in m/s; returns the bound.
 fn bound_after(bound: &mut SpeedBound, age: u64, speed: f32, seconds: f32) -> f32 {
     for _ in 0..(seconds * 100.0) as u32 {
         bound.step(&Config::default(), Some(ms(age)), speed, STEP);

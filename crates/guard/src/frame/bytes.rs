@@ -50,7 +50,7 @@ impl<'a> Writer<'a> {
         self.put(value.to_be_bytes());
     }
 
-    /// Writes a time in integer milliseconds, rounded up; all ones represent `None`.
+    /// Writes a time in integer milliseconds, rounded up, at most 65,534; all ones mean `None`.
     pub(super) fn millis(&mut self, value: Option<Duration>) {
         let millis = value.map(|value| value.as_nanos().div_ceil(1_000_000));
         let most = u16::MAX - 1;
@@ -71,17 +71,18 @@ impl<'a> Writer<'a> {
 pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Number of values out of range.
+    /// Number of values out of range so far, which were treated as unknown.
     impossible_count: u32,
 }
 
 impl<'a> Reader<'a> {
-    /// Creates a reader; the caller has checked the length of the frame.
+    /// Creates a reader of a frame, positioned at offset `at`; the caller has checked the frame's
+    /// length.
     pub(super) fn new(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at, impossible_count: 0 }
     }
 
-    /// Returns the number of values out of range.
+    /// Returns the number of values out of range so far, which were treated as unknown.
     pub(super) fn impossible_count(&self) -> u32 {
         self.impossible_count
     }
@@ -118,8 +119,8 @@ impl<'a> Reader<'a> {
         f32::from_be_bytes(self.take())
     }
 
-    /// Reads a number between `-most` and `most`. A value out of range is counted and returned as
-    /// NaN, which means unknown.
+    /// Reads a number between `-most` and `most`. NaN, which means unknown, is returned as it is; a
+    /// value out of range is counted and returned as NaN.
     pub(super) fn f32_within(&mut self, most: f32) -> f32 {
         let value = self.f32();
         if value.is_nan() || value.abs() <= most {
@@ -139,7 +140,7 @@ impl<'a> Reader<'a> {
         f64::NAN
     }
 
-    /// Reads one of the optional numbers at the end of a frame, if the sender included it.
+    /// Reads one of the optional numbers at the end of a frame; `None` if the frame ends before it.
     pub(super) fn trailing_f32(&mut self) -> Option<f32> {
         (self.at < self.bytes.len()).then(|| self.f32())
     }
@@ -160,7 +161,7 @@ impl<'a> Reader<'a> {
         Set::from_bits(self.u32()).ok_or(Error::Value { at })
     }
 
-    /// Reads one byte and converts it by `known`; refuses a byte without a meaning.
+    /// Reads one byte and converts it by `known`; returns an error if that returns `None`.
     pub(super) fn choice<T>(&mut self, known: impl FnOnce(u8) -> Option<T>) -> Result<T, Error> {
         let at = self.at;
         known(self.u8()).ok_or(Error::Value { at })
@@ -174,7 +175,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Returns the error for a field that began `back` bytes ago.
+    /// Returns the error for a field that begins `back` bytes before the reader's position.
     pub(super) fn value_error(&self, back: usize) -> Error {
         Error::Value { at: self.at - back }
     }

@@ -73,5 +73,5 @@ pub(super) fn read_controls(reader: &mut Reader<'_>) -> Result<Controls, Error> 
     Ok(controls.sane())
 }
 
-/// Size of the controls in bytes.
+/// Size in bytes of the controls that [`write_controls`] writes.
 pub(super) const CONTROLS_BYTES: usize = 18;

@@ -5,7 +5,7 @@ pub(super) fn p4(runs: &[&[u8]]) -> u32 {
     !bytes.fold(u32::MAX, |crc, byte| TABLE[usize::from(crc as u8 ^ byte)] ^ (crc >> 8))
 }
 
-/// Effect of each byte on the CRC.
+/// Contribution of each value of a byte to the CRC.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;

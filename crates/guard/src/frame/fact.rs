@@ -10,8 +10,9 @@ use crate::set::numbered;
 pub struct Fact {
     /// Time of sending, by the sender's clock.
     pub source: Instant,
-    /// Subject.
+    /// Subject of the text.
     pub about: About,
+    /// Length of the text in bytes; the bytes behind it are 0.
     length: u16,
     text: [u8; Fact::TEXT_BYTES_MAX],
 }
@@ -37,15 +38,15 @@ impl Fact {
     /// Maximum length of the text in bytes.
     pub const TEXT_BYTES_MAX: usize = 1000;
 
-    /// Creates a fact from this text; `None` if it is longer than
-    /// [`TEXT_BYTES_MAX`](Self::TEXT_BYTES_MAX).
+    /// Creates a fact from this text, sent at `source` by the sender's clock; `None` if the text is
+    /// longer than [`TEXT_BYTES_MAX`](Self::TEXT_BYTES_MAX).
     pub fn new(about: About, text: &str, source: Instant) -> Option<Self> {
         let mut bytes = [0; Self::TEXT_BYTES_MAX];
         bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
         Some(Self { source, about, length: text.len() as u16, text: bytes })
     }
 
-    /// Returns the text.
+    /// Returns the text of a JSON object.
     pub fn text(&self) -> &str {
         let text = &self.text[..usize::from(self.length)];
         core::str::from_utf8(text).expect("it was made of a text, or read as one")

@@ -67,7 +67,8 @@ pub(super) fn write_machine(machine: &MachineState, writer: &mut Writer<'_>) {
     writer.u8(0);
 }
 
-/// Reads the state that [`write_machine`] wrote.
+/// Reads the state that [`write_machine`] wrote, without its optional numbers. Values out of range
+/// become unknown.
 pub(super) fn read_machine(
     measured_at: Instant,
     reader: &mut Reader<'_>,
@@ -117,17 +118,17 @@ fn read_reported(reader: &mut Reader<'_>) -> Reported {
     Reported::from_numbers([(); Reported::COUNT].map(|()| reader.trailing_f32()))
 }
 
-/// Maximum speed in m/s: faster than any machine driven by sight.
+/// Greatest valid speed in m/s: faster than any machine driven by sight.
 const SPEED_MOST: f32 = 150.0;
-/// Maximum steering angle in rad: a road wheel at a right angle.
+/// Greatest valid steering angle in rad: a road wheel at a right angle.
 const ANGLE_MOST: f32 = core::f32::consts::FRAC_PI_2;
-/// Maximum distance in m: from a pole to the equator, the range of telemetry.
+/// Greatest valid x or y of a position in m: from a pole to the equator, the range of telemetry.
 const DISTANCE_MOST: f32 = 1e7;
-/// Maximum heading in rad: more than a hundred thousand turns in one direction.
+/// Greatest valid heading in rad: more than a hundred thousand turns in one direction.
 const HEADING_MOST: f32 = 1e6;
-/// Maximum height in m: beyond any sea and any flight.
+/// Greatest valid height or depth in m: beyond any sea and any flight.
 const HEIGHT_MOST: f32 = 1e5;
 /// Size of a machine's state in bytes, without its optional numbers.
 pub(super) const MACHINE_BYTES: usize = 54;
-/// Size of the optional numbers in bytes.
+/// Total size in bytes of a machine's optional numbers.
 const REPORTED_BYTES: usize = TRAILING_BYTES * Reported::COUNT;

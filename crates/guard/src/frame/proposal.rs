@@ -20,9 +20,10 @@ pub struct Proposal {
     pub session: Option<Session>,
     /// Malfunctions of the vehicle.
     pub troubles: Troubles,
-    /// The newest authentic command of this session.
+    /// Newest authentic command of this session; `None` before the first.
     pub command: Option<Command>,
-    /// Number of the newest emergency stop from any authentic sender; it counts once, at any age.
+    /// Number of the newest emergency stop from any authentic sender; each number counts once, at
+    /// any age. `None` before the first.
     pub emergency_stop: Option<ActNumber>,
     /// Newest other act, until the guard answers it.
     pub act: Option<Act>,
@@ -35,7 +36,7 @@ pub struct Command {
     pub sequence: u64,
     /// Console that sent the command.
     pub console: Console,
-    /// Console to which this one hands over, if it does.
+    /// Console to which this one hands over; `None` if it hands over to none.
     pub successor: Option<Console>,
     /// Requested steering, pedals, gear and signals; the guard alone sets the parking brake.
     pub controls: Controls,
@@ -43,7 +44,7 @@ pub struct Command {
     pub dead_man: DeadMan,
     /// Reasons why the person does not count as present with healthy inputs.
     pub absences: Absences,
-    /// Stamp of the newest picture that the person could see.
+    /// Stamp of the newest picture that the person could see; `None` before the first.
     pub cited: Option<Tick>,
     /// Transit time at the proposal's source time, including the error of the clock estimate;
     /// `None` if unknown.
@@ -207,5 +208,5 @@ fn read_act(reader: &mut Reader<'_>) -> Result<Option<Act>, Error> {
     }
 }
 
-/// Size of an act in bytes.
+/// Size of an act in a proposal, in bytes.
 const ACT_BYTES: usize = 19;

@@ -26,37 +26,43 @@ pub struct Status {
     pub mode: Mode,
     /// Reason for the mode, with its numbers.
     pub why: Why,
-    /// Newest stop: the current one, or the last.
+    /// Newest stop: the current one, or the last; after a start, a number that no stop had yet.
     pub stop: Stop,
-    /// `true` while that stop is latched, until a person resets it by its name.
+    /// `true` while that stop is latched, until a person resets it by its name; if latches are
+    /// stored, only from then on.
     pub is_latched: bool,
-    /// Newest emergency stop that was acted on.
+    /// Newest emergency stop that was acted on and, if latches are stored, whose latch is.
     pub emergency_stop: Option<ActNumber>,
     /// Answer to the newest other act.
     pub answer: Option<Answer>,
-    /// Conditions that prevent arming; empty if arming is possible, and after it was done.
+    /// Conditions that prevent arming; empty if it is possible, only [`Blocker::Mode`] while the
+    /// machine is armed or driven.
+    ///
+    /// [`Blocker::Mode`]: crate::act::Blocker::Mode
     pub blockers: Blockers,
-    /// Console that armed the machine.
+    /// Console that armed the machine or took it over; `None` while the machine is held.
     pub holder: Option<Console>,
-    /// Session in which the machine was armed.
+    /// Session in which that console armed the machine or took it over; `None` while it is held.
     pub session: Option<Session>,
-    /// Worst age, over the last picture interval, of the newest picture that a person saw.
+    /// Worst age, over the last picture interval, of the newest picture that a person saw; `None`
+    /// before the first.
     pub loop_age: Option<Duration>,
-    /// Time since the newest fresh command was sent.
+    /// Time since the newest command that was fresh on arrival was sent; `None` before the first.
     pub command_age: Option<Duration>,
     /// Maximum speed allowed now, m/s.
     pub speed_bound: f32,
-    /// Rule that acts next if no more input arrives, and the time until then.
+    /// Which of picture age and command timeout stops the machine next if no more input arrives,
+    /// and the time until then; `None` unless the machine is armed or driven.
     pub countdown: Option<(Cause, Duration)>,
     /// Limits that changed the commanded controls.
     pub limits: Limits,
-    /// Counts of refused input.
+    /// Counts of refused input since the guard's start.
     pub counts: Counts,
-    /// Controls sent to the machine.
+    /// Controls sent to the machine in this step.
     pub applied: Controls,
     /// Newest state of the machine and its age; `None` before the first.
     pub machine: Option<(MachineState, Duration)>,
-    /// State of the recording of all this.
+    /// State of the black box's recording.
     pub black_box: BlackBox,
     /// Settings that the vehicle and the operator must observe.
     pub budget: Budget,
@@ -88,8 +94,7 @@ impl Status {
     /// its state every 10 ms.
     pub const MACHINE_AGE_MAX: Duration = Duration::from_millis(300);
 
-    /// Returns the machine's state, unless it is older than
-    /// [`MACHINE_AGE_MAX`](Self::MACHINE_AGE_MAX).
+    /// Returns the machine's state, if its age is below [`MACHINE_AGE_MAX`](Self::MACHINE_AGE_MAX).
     pub fn fresh_machine(&self) -> Option<&MachineState> {
         let (machine, age) = self.machine.as_ref()?;
         (*age < Self::MACHINE_AGE_MAX).then_some(machine)
@@ -100,23 +105,23 @@ impl Status {
 /// promised braking distance.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Budget {
-    /// [`Latency::picture_age_max`](crate::config::Latency::picture_age_max).
+    /// Maximum transit time of a picture to the person; an older picture is not shown.
     pub picture_age_max: Duration,
-    /// [`Latency::command_age_max`](crate::config::Latency::command_age_max).
+    /// Maximum transit time of a command that counts as fresh.
     pub command_age_max: Duration,
     /// Initial deceleration of a manoeuvre, m/s².
     pub deceleration_begin: f32,
-    /// Final deceleration, m/s².
+    /// Deceleration at the end of a manoeuvre's ramp, m/s².
     pub deceleration: f32,
-    /// Rate of change between the two, m/s³.
+    /// Rate at which a manoeuvre's deceleration rises, m/s³.
     pub jerk: f32,
-    /// [`Latency::command_timeout`](crate::config::Latency::command_timeout); `None` from a build
-    /// that does not send it.
+    /// Time without a fresh command after which the machine is stopped; `None` from a build that
+    /// does not send it.
     pub command_timeout: Option<Duration>,
 }
 
 impl Budget {
-    /// Extracts the budget from these settings.
+    /// Returns the budget in these settings.
     pub fn of(config: &Config) -> Self {
         let Config { latency, manoeuvre, .. } = config;
         Self {
@@ -130,14 +135,14 @@ impl Budget {
     }
 }
 
-/// Counts of input that a guard refused since it started.
+/// Counts of input that a guard refused since it started; they stay at their maximum.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Counts {
-    /// Commands that arrived late or had an unknown age.
+    /// Number of commands older than `command_age_max`, or of unknown age.
     pub commands_stale: u32,
-    /// Cited ticks that were never issued, are too old, or lie before one cited earlier.
+    /// Number of cited ticks that were never issued, are too old, or lie before one cited earlier.
     pub ticks_refused: u32,
-    /// Refused acts.
+    /// Number of acts refused.
     pub acts_refused: u32,
 }
 
@@ -297,7 +302,7 @@ impl Frame for Status {
 }
 
 /// Returns the optional numbers at the end of a status: those of the machine, with the command
-/// timeout between them.
+/// timeout in ms at index [`TIMEOUT_AT`].
 fn numbers(told: &Reported, command_timeout: Option<Duration>) -> [Option<f32>; NUMBERS] {
     let told = told.numbers();
     core::array::from_fn(|at| match at {
@@ -315,9 +320,10 @@ fn parts(numbers: [Option<f32>; NUMBERS]) -> (Reported, Option<Duration>) {
 
 /// Number of optional numbers at the end of a status.
 const NUMBERS: usize = Reported::COUNT + 1;
-/// Index of the command timeout among them: the machine had three numbers when it was added.
+/// Index of the command timeout among the optional numbers of a status: the machine had three
+/// numbers when the timeout was added.
 const TIMEOUT_AT: usize = 3;
-/// Maximum command timeout in ms: far above the settings' own limit.
+/// Greatest valid command timeout in ms: far above the settings' own limit.
 const TIMEOUT_MOST_MS: f32 = 65_535.0;
 
 fn read_answer(reader: &mut Reader<'_>) -> Result<Option<Answer>, Error> {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Newest act of each console, for the most recent consoles.
+/// Newest act of each of the consoles that acted last, and the answer to the newest of all.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub(super) struct Memory {
     last: [Option<(Console, ActNumber)>; CONSOLES_KEPT],
@@ -14,6 +14,7 @@ impl Memory {
         self.answer
     }
 
+    /// Returns whether the act is not a repetition of its console's newest or an earlier act.
     pub(super) fn is_new(&self, act: &Act) -> bool {
         let last = self.last.iter().flatten().find(|(console, _)| *console == act.console);
         last.is_none_or(|(_, number)| act.number > *number)
@@ -32,7 +33,8 @@ impl Memory {
 }
 
 impl Guard {
-    /// Does or refuses the newest act, if it was not handled yet.
+    /// Does or refuses the newest act, if it was not handled yet; returns the mode that it requires
+    /// and the reason, if it requires one.
     pub(super) fn handle_act(&mut self, now: Instant) -> Option<(Mode, Why)> {
         let (proposal, _) = self.vehicle.proposal.newest?;
         let act = proposal.act.filter(|act| self.acts.is_new(act))?;
@@ -52,7 +54,8 @@ impl Guard {
         Some((mode, Why::new(cause, act.number.get() as f32, limit)))
     }
 
-    /// Does an act or returns the blocker; returns the resulting mode, if the mode changes.
+    /// Does an act, or returns the condition that prevents it. Returns the mode that the act
+    /// requires and its cause, if it requires one; the caller enters that mode.
     fn judge(&mut self, act: &Act, now: Instant) -> Result<Option<(Mode, Cause)>, Blocker> {
         let session = self.vehicle.session.ok_or(Blocker::NoSession)?;
         let age_max = self.config.latency.act_age_max;
@@ -137,7 +140,8 @@ impl Guard {
         }
     }
 
-    /// Refuses an act unless its console armed the machine and driving has not begun.
+    /// Checks that the machine is armed by the act's console and driving has not begun; otherwise
+    /// returns the condition that prevents the act.
     fn check_holds_armed(&self, act: &Act) -> Result<(), Blocker> {
         let (holder, _) = self.person.holder.ok_or(Blocker::Mode)?;
         match self.mode {
@@ -147,7 +151,8 @@ impl Guard {
         }
     }
 
-    /// Returns the conditions that prevent arming.
+    /// Returns the conditions that prevent arming: only [`Blocker::Mode`] while the machine is
+    /// armed or driven.
     pub(super) fn blockers(&self, now: Instant) -> Blockers {
         match self.mode {
             Mode::Armed | Mode::Driving | Mode::Limited => return Blockers::of(Blocker::Mode),
@@ -193,5 +198,6 @@ impl Guard {
     }
 }
 
-/// Number of consoles whose last act is remembered: older acts are stale by their age.
+/// Number of consoles whose last act is remembered; the one that acted longest ago is dropped, and
+/// its acts are by then stale by their age.
 const CONSOLES_KEPT: usize = 8;

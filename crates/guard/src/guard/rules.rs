@@ -5,7 +5,10 @@ use crate::Fault;
 use crate::frame::{Absence, DeadMan, Trouble};
 
 impl Guard {
-    /// Returns the next mode, if a rule requires another one.
+    /// Returns the mode that a rule requires and the reason; `None` if no rule acts.
+    ///
+    /// The mode is the present one if only the cause changes: a brake that does not respond in a
+    /// manoeuvre.
     pub(super) fn next(&self, gap: Duration, now: Instant) -> Option<(Mode, Why)> {
         match self.mode {
             Mode::Held => self.rolling(now).map(|why| (Mode::Manoeuvre, why)),
@@ -49,7 +52,8 @@ impl Guard {
         }
     }
 
-    /// Returns the first reason to stop a released machine.
+    /// Returns the first reason to stop a machine that is armed or driven, in the order: machine,
+    /// late step, vehicle, person, picture.
     fn trouble(&self, gap: Duration, now: Instant) -> Option<Why> {
         let limit = self.config.latency.step_gap_max;
         let late = (gap > limit).then(|| in_ms(Cause::GuardLate, gap, limit));
@@ -120,7 +124,8 @@ impl Guard {
         proposal.troubles.contains(Trouble::Motion).then_some(motion)
     }
 
-    /// Returns the first reason to stop that concerns the person who holds the machine.
+    /// Returns the first reason to stop that concerns the person: a foreign console, an absence, or
+    /// no fresh command.
     pub(super) fn person_trouble(&self, now: Instant) -> Option<Why> {
         if self.person.is_stranger {
             return Some(Why::plain(Cause::ConsoleChanged));
@@ -144,7 +149,8 @@ impl Guard {
         (age > limit).then(|| in_ms(Cause::PictureAge, age, limit))
     }
 
-    /// Returns the reason to stop that a command reports about its person.
+    /// Returns the reason to stop that a command reports about its person: an absence, or a
+    /// dead-man input that is released, or required and missing.
     pub(super) fn absence(&self, command: &Command) -> Option<Cause> {
         let is_required = self.config.requires_dead_man();
         let causes = command.absences.iter().map(|absence| match absence {
@@ -162,7 +168,8 @@ impl Guard {
         causes.min().or(dead_man)
     }
 
-    /// Returns the cause for a machine that moves although it must be stationary.
+    /// Returns the reason to stop a machine that moves although it must be stationary; `None` at
+    /// unknown speed and under local control.
     pub(super) fn rolling(&self, now: Instant) -> Option<Why> {
         let speed = self.speed(now)?;
         let is_ours = !self.has(Notice::LocalControl);
@@ -170,7 +177,7 @@ impl Guard {
         (is_ours && speed.abs() > ROLLING_SPEED).then_some(why)
     }
 
-    /// Returns the cause for a driven machine at standstill without input for too long.
+    /// Returns the reason to hold a driven machine at standstill without input for too long.
     fn unattended(&self, now: Instant) -> Option<Why> {
         let limit = self.config.presence.standstill_timeout;
         let idle = now.since(self.touched.at?);
@@ -182,7 +189,10 @@ impl Guard {
         self.speed(now).is_some_and(|speed| speed.abs() < STANDING_SPEED)
     }
 
-    /// Returns the rule that acts next if no more input arrives, and the time until then.
+    /// Returns which of picture age and command timeout stops the machine next if no more input
+    /// arrives, and the time until then.
+    ///
+    /// `None` while the machine is held or stopped, and before the first picture or fresh command.
     pub(super) fn countdown(&self, now: Instant) -> Option<(Cause, Duration)> {
         match self.mode {
             Mode::Held | Mode::Manoeuvre => return None,
@@ -198,14 +208,15 @@ impl Guard {
     }
 }
 
-/// Minimum speed in m/s of a machine whose complete picture moves.
+/// Minimum speed in m/s of a machine whose complete picture moves: the limit in that stop's reason.
 const SEEN_SPEED: f32 = 0.5;
 
-/// Creates a time-based reason in milliseconds; an infinite time counts as [`VALUE_MAX`].
+/// Creates a reason whose value and limit are times, in milliseconds; a greater value counts as
+/// [`VALUE_MAX`].
 fn in_ms(cause: Cause, value: Duration, limit: Duration) -> Why {
     let value = value.min(VALUE_MAX);
     Why::new(cause, value.as_secs_f32() * 1e3, limit.as_secs_f32() * 1e3)
 }
 
-/// Ten minutes: the maximum of every time setting.
+/// Maximum time in a reason's value: ten minutes, the maximum of every time setting.
 const VALUE_MAX: Duration = Duration::from_secs(600);

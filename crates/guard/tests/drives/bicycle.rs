@@ -19,9 +19,9 @@ pub(crate) struct Bicycle {
     pub(crate) slope: f64,
     /// Longitudinal acceleration, m/s².
     pub(crate) acceleration: f64,
-    /// Position of a kerb in metres, and the acceleration needed to climb it, m/s².
+    /// Position of a kerb as `distance` in metres, and the acceleration needed to climb it, m/s².
     pub(crate) kerb: Option<(f64, f64)>,
-    /// Reported speed of a frozen sensor.
+    /// Reported speed of a frozen sensor, m/s; `None` while the sensor works.
     pub(crate) frozen: Option<f64>,
     /// Kind of reported acceleration.
     pub(crate) tells: Tells,
@@ -113,7 +113,7 @@ impl Bicycle {
     }
 }
 
-/// Arc of a machine with constant steering.
+/// Path of a machine with constant steering, from one position on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arc {
     x: f64,

@@ -20,7 +20,7 @@ struct Hill {
     wanted: Controls,
     controls: Controls,
     status: Option<Status>,
-    /// First cause of a stop, and its time.
+    /// Cause of the first stop, and its time in ms; `None` without a stop.
     stopped: Option<(Cause, u64)>,
 }
 

@@ -69,7 +69,7 @@ fn judge(world: &World, seed: u64) {
     }
 }
 
-/// Returns whether recorded data was too late in this time; modelled data never is.
+/// Returns whether recorded data was too late between two times in ms; modelled data never is.
 fn was_late(world: &World, from_ms: u64, until_ms: u64) -> bool {
     // Ticks and turns of 10 ms each separate sending from processing.
     world.worst(from_ms, until_ms).is_some_and(|it| it.picture_ms > 470 || it.silence_ms > 270)
@@ -148,5 +148,5 @@ fn seeds() -> std::ops::Range<u64> {
     }
 }
 
-/// A few of each fault at each speed in `make test`.
+/// Number of drives in `make test`: a few of each fault at each speed.
 const DRIVES: u64 = 320;

@@ -14,7 +14,7 @@ pub(crate) struct Replay {
     newest: Option<Sent>,
     /// Capture time of the newest cited picture.
     picture_at_ms: u64,
-    /// One entry per millisecond from [`BEGIN_MS`] on.
+    /// Values at each millisecond from [`BEGIN_MS`] on.
     ages: Vec<Worst>,
 }
 
@@ -31,14 +31,14 @@ impl Page {
     pub(crate) const AS_RECORDED: Self = Self { interval_times: 1, picture_percent: 100 };
 }
 
-/// One command.
+/// One recorded command.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     /// Interval from the previous command.
     interval_ms: u64,
-    /// Time until the vehicle proposed it.
+    /// Time from sending until the vehicle proposed the command.
     way_ms: u64,
-    /// Time since the stamp of the cited picture.
+    /// Age of the cited picture when the command was sent.
     picture_ms: u64,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Sent {
     pub(crate) picture_at_ms: u64,
 }
 
-/// Worst age of the newest cited picture, and longest time without a command, over some time.
+/// Greatest age of the newest cited picture, and longest time without a command, in a span of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Worst {
     pub(crate) picture_ms: u64,
@@ -90,7 +90,7 @@ impl Replay {
         self.under_way.push(sent);
     }
 
-    /// Processes the commands that arrived until `now_ms`.
+    /// Processes the commands that arrived until `now_ms`, and records the values at that time.
     pub(crate) fn look(&mut self, now_ms: u64) {
         while let Some(at) = self.under_way.iter().position(|sent| sent.comes_at_ms <= now_ms) {
             let sent = self.under_way.swap_remove(at);
@@ -106,7 +106,7 @@ impl Replay {
         });
     }
 
-    /// Returns the worst values from `from_ms` until `until_ms`.
+    /// Returns the greatest values recorded from `from_ms` until `until_ms`.
     pub(crate) fn worst(&self, from_ms: u64, until_ms: u64) -> Worst {
         let ages = self.ages.iter().skip((from_ms - BEGIN_MS) as usize);
         ages.take((until_ms - from_ms) as usize).fold(
@@ -139,7 +139,8 @@ impl Replay {
     }
 }
 
-/// Returns the recorded commands by stints: the first of each has no predecessor.
+/// Returns the recorded commands, one slice for each uninterrupted part of the recording, without
+/// the first command of each part.
 fn stints() -> &'static [&'static [Row]] {
     static STINTS: OnceLock<Vec<&'static [Row]>> = OnceLock::new();
     STINTS.get_or_init(|| {
@@ -155,8 +156,9 @@ fn row(line: &str) -> Row {
 }
 
 pub(crate) const RECORDED: &str = include_str!("recorded.csv");
-/// Begin of a drive.
+/// Time in ms at which a drive begins.
 pub(crate) const BEGIN_MS: u64 = 1_000;
-/// Half a second of commands at least, and four seconds more at most.
+/// Minimum number of commands in a stretch: half a second.
 const ROWS_MIN: usize = 25;
+/// Number of commands by which a stretch may exceed the minimum: four seconds.
 const ROWS_SPAN: u64 = 200;

@@ -56,12 +56,12 @@ impl Fault {
         Self::LocalStop,
     ];
 
-    /// Returns the begin of the fault: a random time within 1.5 s.
+    /// Returns the begin of the fault in ms: a random time from 6 s to 7.5 s.
     pub(crate) fn at_ms(self, seed: u64) -> u64 {
         6_000 + Rng(seed ^ 0xFA17).next() % 1_500
     }
 
-    /// Returns the time within which the machine must begin its stop.
+    /// Returns the maximum time in ms from the fault to the begin of the stop.
     pub(crate) fn most_ms(self) -> u64 {
         match self {
             // A picture captured just before may be seen, and ages from its capture.
@@ -101,7 +101,8 @@ impl Fault {
         }
     }
 
-    /// Returns whether the wheel may follow a person who still sees and steers.
+    /// Returns whether the person may still see and steer during the stop, so that the wheels need
+    /// not keep the arc.
     pub(crate) fn leaves_wheel(self) -> bool {
         matches!(
             self,
@@ -121,7 +122,7 @@ pub(crate) struct Stopped {
     pub(crate) blind_from_ms: u64,
     /// The machine's distance at that capture, in metres.
     pub(crate) blind_from: f64,
-    /// Maximum speed since then, including that instant.
+    /// Maximum speed since that capture, m/s, including that instant.
     pub(crate) speed_max: f64,
 }
 
@@ -130,7 +131,7 @@ pub(crate) struct Stopped {
 pub(crate) struct World {
     pub(crate) machine: Bicycle,
     pub(crate) stopped: Option<Stopped>,
-    /// Time since which the machine is driven.
+    /// Time in ms at which driving began; `None` before.
     pub(crate) drives_since: Option<u64>,
     /// Maximum distance from the arc held when the stop began, m.
     pub(crate) off_arc: f64,
@@ -152,7 +153,7 @@ pub(crate) struct World {
     page_due: u64,
     page_pauses_until: u64,
     page_pause_due: u64,
-    /// In transit, with arrival times.
+    /// Pictures in transit, with arrival times in ms.
     pictures: VecDeque<(u64, Picture)>,
     commands: Vec<(u64, Command, u64)>,
     proposals: VecDeque<(u64, Proposal)>,
@@ -164,12 +165,12 @@ pub(crate) struct World {
     controls: Controls,
     controls_at: u64,
     heard: Option<MachineState>,
-    /// Newest ticks, as pictures captured with them.
+    /// Pictures as they were at each of the newest ticks.
     issued: VecDeque<Picture>,
     late_ms: u64,
     /// Arrival time of the first command that reports the fault.
     pub(crate) told_at: Option<u64>,
-    /// Replacement of camera, network and page.
+    /// Recorded commands that replace camera, network and page, if they are used.
     replay: Option<Replay>,
 }
 

@@ -21,7 +21,7 @@ struct Node {
     now: Instant,
     sequence: u64,
     emergency: u32,
-    /// Of consoles A and B.
+    /// Numbers of the newest acts of consoles A and B.
     acts: [u32; 2],
     /// `true` if arming was done since the machine was last held, by the observer's record.
     is_armed: bool,
@@ -29,7 +29,7 @@ struct Node {
     latched: Option<Stop>,
 }
 
-/// Event of one step.
+/// Input and circumstances of one step.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     session: u32,
@@ -362,5 +362,6 @@ fn config() -> Config {
 }
 
 const STEP: Duration = Duration::from_millis(250);
-/// Far above the actual count: a key that distinguishes states that no rule does would never end.
+/// Maximum number of states visited, far above the actual count: if the key distinguished states
+/// that no rule does, the search would never end.
 const NODES_MAX: usize = 150_000;

@@ -655,7 +655,8 @@ fn no_machine_is_armed_while_a_latch_cannot_be_kept() {
     assert_eq!(rig.mode(), Mode::Armed);
 }
 
-/// Drives at 5 m/s or from standstill, with a speed that no longer changes.
+/// Drives at `speed`, then freezes the reported speed and applies `change`. Returns the cause of
+/// the stop and the number of steps until it; `None` without a stop within 1,000 steps.
 fn frozen(speed: f32, change: impl FnOnce(&mut Rig)) -> Option<(Cause, u32)> {
     let mut rig = Rig::driving(speed);
     rig.steps(100);
