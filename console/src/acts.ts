@@ -1,13 +1,16 @@
 import type { Blocker } from './generated/kinds';
 import type { GuardView } from './guard';
 
-/** Action that a person asks of the guard deliberately. A reset names the stop that was shown. */
+/**
+ * Action, other than an emergency stop, that the operator requests from the guard. `stop` is the
+ * number of the stop to reset, as the page showed it.
+ */
 export type Deed =
   | { kind: 'arm' } | { kind: 'reset'; stop: number } | { kind: 'park' } | { kind: 'take over' }
   | { kind: 'check steering' } | { kind: 'steering agrees' } | { kind: 'steering wrong' } | { kind: 'steering unseen' };
 
 export interface Act {
-  /** Counts up with each action of this page; never 0. */
+  /** Number of the action on this page, from 1 up. */
   number: number;
   deed: Deed;
 }
@@ -15,41 +18,45 @@ export interface Act {
 export type Outcome = 'done' | 'unanswered' | Blocker;
 
 export interface ActsView {
-  /** Action without an answer yet. */
+  /** Action that the guard has not answered yet; `null` if there is none. */
   pending: Deed['kind'] | null;
-  /** Outcome of the last action, shown for 4 s. */
+  /**
+   * Last action that ended and its outcome, for 4 s after its end; `null` otherwise, and once a new
+   * action begins.
+   */
   last: { kind: Deed['kind']; outcome: Outcome } | null;
   /**
-   * Set after the wheels were turned for the steering check, until the operator reports what was
-   * seen.
+   * True once the guard has turned the wheels for the steering check, until another action is done,
+   * such as the operator's answer, or the vehicle is no longer armed.
    */
   steeringShown: boolean;
   /**
-   * Time since an emergency stop was requested that is not acknowledged yet; `null` if there is
-   * none.
+   * Time since the request of an emergency stop that the guard has not acknowledged yet; `null` if
+   * there is none.
    */
   stopUnacknowledgedMs: number | null;
 }
 
 /**
- * Time for which an action is repeated. The machine must not arm after the operator has turned
- * away.
+ * Time for which commands repeat an action without an answer. After it, the action ends as
+ * unanswered: the machine must not arm once the operator has turned away.
  */
 const REPEAT_MS = 2_000;
+/** Time for which the outcome of an action is shown. */
 const NEWS_MS = 4_000;
 /**
- * Time without an answer after which an emergency stop is shown as unacknowledged. The page's next
- * update shows it within 300 ms in total.
+ * Time without an acknowledgement after which an emergency stop is shown as unacknowledged. The
+ * page updates every 100 ms, so it shows this within 300 ms of the request.
  */
 export const UNACKNOWLEDGED_MS = 200;
 
 /**
- * The actions of this page. Each goes with every command until the guard reports it as done or
- * refused.
+ * The actions of this page. Each is sent with every command until the guard reports it as done or
+ * refused, or `REPEAT_MS` have passed.
  *
- * There is one at a time: a new action replaces the pending one. An emergency stop is separate and
- * never given up. Its numbers start at a random value, so that the guard does not confuse them with
- * those from before a reload.
+ * At most one action is pending: a new one replaces it. An emergency stop is separate, and is
+ * requested until the guard acknowledges it. The numbers of stops start at a random value, so that
+ * the guard does not confuse them with those from before a reload.
  */
 export class Acts {
   #count = 0;
@@ -59,7 +66,7 @@ export class Acts {
   #steeringShown = false;
   #stopSinceMs: number | null = null;
 
-  /** `console` is this page's number; `random` is in [0, 1). */
+  /** `console` identifies this page; `random`, in [0, 1), selects the number of the first stop. */
   constructor(readonly console: bigint, random: number) {
     this.#stopNumber = 1 + Math.floor(random * (STOP_NUMBERS - 1));
   }
@@ -70,7 +77,10 @@ export class Acts {
     this.#last = null;
   }
 
-  /** Requests an emergency stop. Repeated before an answer, it keeps its number and its time. */
+  /**
+   * Requests an emergency stop and drops the pending action. A stop that is requested again before
+   * its acknowledgement keeps its number and its time.
+   */
   stop(nowMs: number): void {
     this.#pending = null;
     if (this.#stopSinceMs !== null) return;
@@ -78,12 +88,14 @@ export class Acts {
     this.#stopSinceMs = nowMs;
   }
 
-  /** Drops the pending action when the operator is absent; an emergency stop remains. */
+  /**
+   * Drops the pending action, because the operator is absent. An emergency stop remains requested.
+   */
   withdraw(): void {
     this.#pending = null;
   }
 
-  /** Drops every request and outcome when the vehicle is released. */
+  /** Drops all requests and outcomes, because the vehicle was released. */
   forget(): void {
     this.#pending = null;
     this.#last = null;
@@ -91,6 +103,7 @@ export class Acts {
     this.#steeringShown = false;
   }
 
+  /** Handles a state of the guard: ends the action and the emergency stop that it answers. */
   observe(guard: Pick<GuardView, 'mode' | 'report' | 'emergencyStop'>, nowMs: number): void {
     if (guard.mode !== 'armed') this.#steeringShown = false;
     if (guard.emergencyStop === this.#stopNumber) this.#stopSinceMs = null;
@@ -100,7 +113,10 @@ export class Acts {
     if (report.console === this.console && report.number === act.number) this.#end(report.outcome, nowMs);
   }
 
-  /** Returns the action to send with the next command. */
+  /**
+   * Returns the action to send with the next command; `null` if there is none. One that was
+   * repeated for `REPEAT_MS` ends here.
+   */
   act(nowMs: number): Act | null {
     if (this.#pending !== null && nowMs - this.#pending.sinceMs >= REPEAT_MS) this.#end('unanswered', nowMs);
     return this.#pending?.act ?? null;
@@ -130,5 +146,5 @@ export class Acts {
   }
 }
 
-/** Count of unsigned 32-bit numbers; 0 means none. */
+/** One more than the largest number of a stop. Numbers are unsigned 32-bit; 0 means no stop. */
 const STOP_NUMBERS = 2 ** 32;

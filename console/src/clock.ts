@@ -1,4 +1,7 @@
-/** Returns monotonic milliseconds since 1970; page and worker agree to within 1 ms. */
+/**
+ * Returns the time in milliseconds since 1970, which never steps back. Page and worker read the
+ * same time to within 1 ms.
+ */
 export function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }
@@ -9,13 +12,21 @@ interface Sample {
   offsetMs: number;
 }
 
-// Long enough to include a fast round trip, short enough that 50 ppm of drift stay below 2 ms.
+// Long enough to contain a fast round trip, short enough that clocks which drift by 50 ppm move by
+// less than 2 ms.
 const WINDOW_MS = 30_000;
 
-/** The operator's clock, estimated from the fastest round trip of the last 30 s. */
+/**
+ * Offset of the operator's clock from this page's, estimated from the fastest round trip of the
+ * last 30 s.
+ */
 export class OperatorClock {
   #samples: Sample[] = [];
 
+  /**
+   * Handles an answered ping: `operatorMs` is on the operator's clock, the other times are on this
+   * page's.
+   */
   observe(askedAtMs: number, operatorMs: number, receivedAtMs: number): void {
     const rttMs = receivedAtMs - askedAtMs;
     if (rttMs < 0) return;
@@ -23,7 +34,10 @@ export class OperatorClock {
     this.#samples.push({ takenAtMs: receivedAtMs, rttMs, offsetMs: operatorMs - (askedAtMs + rttMs / 2) });
   }
 
-  /** Returns the best estimate. Its error is at most half the round trip. */
+  /**
+   * Returns the operator's clock minus this page's, and the round trip that measured it; `null`
+   * before the first. The error is at most half the round trip.
+   */
   best(): { rttMs: number; offsetMs: number } | null {
     let best: Sample | null = null;
     for (const sample of this.#samples) {

@@ -1,4 +1,7 @@
-/** Named drops of this page. Every name exists from the start, so that zeros are shown too. */
+/**
+ * Counters of this page's drops, by name. Every name exists from the start, so that zeros are shown
+ * too.
+ */
 export class Counters<Name extends string> {
   readonly #counts: Map<Name, number>;
 

@@ -24,7 +24,7 @@ import type { PictureFormat } from './wire';
 const TICK_MS = 20;
 const VIDEO_REPORT_MS = 200;
 const PING_MS = 250;
-// A screen that falls behind is reported within this time.
+// Period of the video feedback, with which a page that falls behind requests fewer pictures.
 const FEEDBACK_MS = 50;
 
 type EngineDrop = 'bad message' | 'unknown message' | 'command not sent';
@@ -44,8 +44,8 @@ class Engine {
   /** Vehicle named in the last hello. */
   #vehicle: string | null = null;
   /**
-   * Largest picture, in pixels, that this browser shows in time. `null` if the browser does not
-   * report it.
+   * Largest picture, in pixels, that this browser shows in time; `null` until the browser has
+   * reported it, or if it does not.
    */
   #pixelsMax: number | null = null;
 
@@ -78,7 +78,7 @@ class Engine {
   request(request: Exclude<PageRequest, { kind: 'start' }>): void {
     switch (request.kind) {
       case 'command': {
-        // An emergency stop is accepted from every console.
+        // The operator's process accepts an emergency stop from every console.
         const counts = this.#drives || request.command.emergencyStopNumber !== 0;
         if (!this.#open || !counts) return;
         const message = commandMessage(request.command, this.#player.seen()?.tick ?? 0, this.#operatorMs());
@@ -144,8 +144,8 @@ class Engine {
       }
       case FROM_OPERATOR.standing: {
         const standing = parseStanding(message);
-        // A console that is about to take over gets the picture and sends commands. The vehicle
-        // decides which of them it acts on.
+        // A console that is about to take over gets the picture and sends commands too. The vehicle
+        // decides whose commands it acts on.
         this.#drives = standing.role === 'drives' || standing.role === 'succeeds';
         if (!this.#drives) this.#player.stop();
         page.postMessage({ kind: 'standing', standing });

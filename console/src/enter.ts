@@ -1,7 +1,8 @@
 /** Exchanges the single-use token after the # of the address for a cookie. */
 
 async function enter(token: string): Promise<void> {
-  // The token is spent, whatever the answer is. Keep it out of the history and of bookmarks.
+  // The request below spends the token, whatever the answer is. Keep it out of the history and of
+  // bookmarks.
   history.replaceState(null, '', location.pathname);
   const answer = await fetch('enter', { method: 'POST', body: token }).catch(() => null);
   if (answer?.ok === true) {

@@ -1,7 +1,11 @@
-/** State of the vehicle's guard and its texts. */
+/** State of the vehicle's guard, and the texts that the page shows for it. */
 import type { BlackBox, Blocker, Cause, GuardMode, Signal } from './generated/kinds';
 
-/** Outcome of the newest action other than an emergency stop. */
+/**
+ * Guard's report on the newest action other than an emergency stop: the console that requested it,
+ * the action's number there, and its outcome. An outcome other than `done` names what prevented the
+ * action.
+ */
 export interface ActReport {
   console: bigint;
   number: number;
@@ -10,30 +14,40 @@ export interface ActReport {
 
 export interface GuardView {
   mode: GuardMode;
+  /** Rule that caused the mode. */
   cause: Cause;
-  /** Measured value and limit, in the cause's own unit. */
+  /** Value that this rule measured, in the rule's own unit. */
   value: number;
+  /** Limit of the rule, in the same unit. */
   limit: number;
   /** Number of the current stop, or of the last one. */
   stop: number;
-  /** True if that stop needs a reset that names it. */
+  /** True if that stop ends only with a reset that names it. */
   latched: boolean;
   /** Number of the newest emergency stop that was carried out; 0 if none. */
   emergencyStop: number;
+  /** `null` before the first action. */
   report: ActReport | null;
   /** Conditions that prevent arming. */
   blockers: Blocker[];
   /** Console that armed the machine; 0n if none. */
   holder: bigint;
+  /**
+   * Time from the capture of the picture seen here until the guard received a command that cites
+   * it; `null` if unknown.
+   */
   loopAgeMs: number | null;
   /** Current speed limit of the machine. */
   speedBoundMps: number;
-  /** Rule that acts next if no more data arrives, and the time until then. */
+  /**
+   * Rule that stops the machine next if no more data arrives, and the time until then; `null` if
+   * there is none.
+   */
   countdown: { cause: Cause; leftMs: number } | null;
   blackBox: BlackBox;
-  /** Deceleration of the guard's manoeuvre; `null` if unknown. */
+  /** Deceleration of a stop by the guard; `null` if unknown. */
   braking: Deceleration | null;
-  /** Signals that the machine shows. */
+  /** Signals that the machine reports as on. */
   signals: Signal[];
   parkingBrake: boolean;
 }
@@ -45,18 +59,19 @@ export interface Deceleration {
   jerk: number;
 }
 
-/** Returns the members of `list` whose bits are set. */
+/** Returns the members of `list` whose bits are set: bit n stands for member n. */
 export function membersOf<Name extends string>(list: readonly Name[], bits: number): Name[] {
   return list.filter((_, number) => (bits >>> number) & 1);
 }
 
+/** Returns the mask with the bits of these members of `list` set. */
 export function bitsOf<Name extends string>(list: readonly Name[], members: Iterable<Name>): number {
   let bits = 0;
   for (const member of members) bits |= 1 << list.indexOf(member);
   return bits >>> 0;
 }
 
-/** Returns the fault of the recording; empty if there is none, or if nothing is to be recorded. */
+/** Describes the fault of the black box; empty if it has none, or if nothing is to be recorded. */
 export function blackBoxWords(blackBox: BlackBox): string {
   switch (blackBox) {
     case 'absent':
@@ -68,7 +83,7 @@ export function blackBoxWords(blackBox: BlackBox): string {
   }
 }
 
-/** Describes the rule that acted, with its numbers. */
+/** Describes the cause of the guard's mode, with the measured value and its limit. */
 export function causeWords({ cause, value, limit }: Pick<GuardView, 'cause' | 'value' | 'limit'>): string {
   const age = `${value.toFixed(0)} ms (limit ${limit.toFixed(0)} ms)`;
   switch (cause) {
@@ -110,7 +125,9 @@ export function causeWords({ cause, value, limit }: Pick<GuardView, 'cause' | 'v
   }
 }
 
-/** A condition that must change before the machine can be armed. */
+/**
+ * Requirement for arming the machine, or for another action, for each condition that prevents it.
+ */
 export const NEEDS: Readonly<Record<Blocker, string>> = {
   mode: 'not possible in this mode',
   latched: 'reset the stop first',
@@ -133,7 +150,7 @@ export const NEEDS: Readonly<Record<Blocker, string>> = {
   'latch not kept': 'the vehicle must be able to store a stop on its disk',
 };
 
-/** Joins the texts into one sentence; empty if nothing prevents arming. */
+/** Joins the texts of these conditions into one sentence; empty if there are none. */
 export function needWords(blockers: readonly Blocker[]): string {
   if (blockers.length === 0) return '';
   const words = blockers.map((blocker) => NEEDS[blocker]).join('; ');

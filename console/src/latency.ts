@@ -1,8 +1,8 @@
 import type { LatencyView } from './report';
 
 /**
- * Percentiles of the last `windowMs`. At most `countMax` samples are kept; the oldest are dropped
- * first.
+ * Latencies of the last `windowMs` and their percentiles. At most `countMax` samples are kept; the
+ * oldest are dropped first.
  */
 export class LatencyWindow {
   readonly #times: Float64Array;
@@ -47,7 +47,10 @@ export class LatencyWindow {
   }
 }
 
-/** Returns the nearest-rank percentile; `ascending` holds at least one value. */
+/**
+ * Returns the nearest-rank percentile for a share of 0 to 1. `ascending` must hold at least one
+ * value.
+ */
 export function percentile(ascending: ArrayLike<number>, share: number): number {
   const rank = Math.max(1, Math.ceil(share * ascending.length));
   return ascending[rank - 1]!;

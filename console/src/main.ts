@@ -31,10 +31,11 @@ import type { PictureFormat, Standing } from './wire';
 
 // People cannot read figures that change faster, and each update costs time.
 const RENDER_MS = 100;
-// Snapshots come twice a second, on slow links every two seconds.
+// Snapshots come twice a second, on slow links every two seconds. Older ones are shown as unknown.
 const SNAPSHOT_STALE_MS = 3_000;
 const STATUS_STALE_MS = 1_000;
-// The latency figures cover ten seconds, so that one late picture does not blank them.
+// Age of the picture above which the latency figures are shown as unknown. They cover ten seconds,
+// so a single late picture does not blank them.
 const LATENCY_STALE_MS = 1_000;
 
 class Console {
@@ -166,7 +167,7 @@ class Console {
     this.#details.showPicture(picture);
   }
 
-  /** Discards the state of the released vehicle, which does not apply to the next one. */
+  /** Discards the state of the released vehicle, which says nothing about the next one. */
   #forgetVehicle(): void {
     this.#telemetry = null;
     this.#vehicleSnapshot = null;
@@ -176,6 +177,7 @@ class Console {
     this.#person.forget();
   }
 
+  /** Returns whether a vehicle has to be picked first. */
   #isChoosing(): boolean {
     return this.#fleet !== null && this.#fleet.picked === null;
   }
@@ -190,14 +192,16 @@ class Console {
     }
   }
 
+  /** Handles the newest picture seen. */
   #look(seen: SeenView | null): void {
     if (seen?.picture !== this.#seen?.picture) this.#seenAtMs = nowMs();
     this.#seen = seen;
   }
 
   /**
-   * Returns the age of the newest picture seen, from its capture, or from its arrival if the
-   * capture time is unknown. `null` before the first picture.
+   * Returns the age of the newest picture seen, since its capture, or since the page first noticed
+   * it while the operator's clock is unknown. Infinity if the capture time is unknown; `null`
+   * before the first picture.
    */
   #pictureAgeMs(now: number): number | null {
     return this.#seen === null ? null : Math.max(0, now - (this.#seen.capturedAtMs ?? this.#seenAtMs));
@@ -240,6 +244,7 @@ class Console {
     if (!document.hasFocus()) leave('unfocused');
   }
 
+  /** Returns the telemetry; `null` if it is not live. */
   #liveTelemetry(now: number): TelemetryView | null {
     return this.#live(this.#telemetry, now - this.#telemetryAtMs, STALE_MS);
   }
@@ -345,7 +350,7 @@ class Console {
     if (cue !== null) this.#speaker.play(cue);
   }
 
-  /** Shows every figure that is not live as unknown. */
+  /** Updates the figures. One that is not live is shown as unknown. */
   #renderFigures(now: number): void {
     const open = this.#connection.state === 'open';
     const [status, vehicle, operator] = [this.#liveStatus(now), this.#liveVehicle(now), this.#liveOperator(now)];

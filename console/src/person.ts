@@ -13,7 +13,9 @@ import type { Demand } from './wire';
 export interface PersonEvents {
   /** Sends a command before the next tick. */
   urgent(): void;
-  /** Reports a requested emergency stop; the page shows soon if it is not acknowledged. */
+  /**
+   * Reports that an emergency stop was requested; the page soon shows whether it is unacknowledged.
+   */
   stopAsked(): void;
   help(): void;
 }
@@ -37,16 +39,17 @@ export class Person {
   #speedMps: number | null = null;
   /** True if the page's horn button is pressed. */
   hornPressed = false;
-  /** Set while another console drives and has agreed that this one takes over. */
+  /** True while another console drives and has agreed that this one takes over. */
   succeeds = false;
   /**
-   * False while no vehicle is picked or this page only watches: then it asks nothing of a vehicle.
+   * False while no vehicle is picked, or this page only watches. Then nothing is requested from a
+   * vehicle.
    */
   mayAct = true;
 
   /**
-   * `console` is this page's number; `random` is in [0, 1); `numbering` is how this browser numbers
-   * gamepad axes.
+   * `console` identifies this page; `random`, in [0, 1), selects its first stop number; `numbering`
+   * is how this browser numbers gamepad axes.
    */
   constructor(console: bigint, random: number, storage: Storage, numbering: Numbering, readonly events: PersonEvents) {
     this.#acts = new Acts(console, random);
@@ -102,7 +105,7 @@ export class Person {
     }
   }
 
-  /** Turns the wheels of the armed machine, or reports what was seen. */
+  /** Requests that the armed machine turns its wheels, or reports what was seen of that. */
   steering(deed: SteeringDeed): void {
     if (this.mayAct) this.#begin({ kind: deed }, performance.now());
   }
@@ -115,13 +118,16 @@ export class Person {
     this.events.stopAsked();
   }
 
-  /** Handles a press or click on this page. A frozen or unsound device is no longer in use. */
+  /**
+   * Handles a driving key or a click on this page: the operator is present. Frozen or unsound
+   * devices are taken out of use.
+   */
   takeUp(): void {
     this.pads.dropTroubled();
     this.presence.takeUp();
   }
 
-  /** Begins an absence: held keys, pedals and pending actions no longer count. */
+  /** Begins an absence: keys that are held, pedals and the pending action no longer count. */
   leave(absence: Absence): void {
     this.#keyboard.releaseAll();
     this.pads.disarm();
@@ -130,7 +136,7 @@ export class Person {
     this.presence.set(absence, true);
   }
 
-  /** Drops the requests to a released vehicle. */
+  /** Drops all requests, because the vehicle was released. */
   forget(): void {
     this.#guard = null;
     this.#acts.forget();
@@ -138,21 +144,21 @@ export class Person {
   }
 
   /**
-   * Handles the vehicle's telemetry; `atMs` is from `performance.now`. Without a guard state
-   * nothing is acknowledged.
+   * Handles the vehicle's telemetry; `atMs` is a time of `performance.now`. While the guard is
+   * silent, nothing is acknowledged.
    */
   observe({ guard }: Pick<TelemetryView, 'guard'>, atMs: number): void {
     this.#guard = guard;
     if (guard === null) return;
     this.#acts.observe(guard, atMs);
     if (guard.blockers.includes('dead man')) this.deadMan.require();
-    // From here on the guard holds the stop, whatever this page does.
+    // Once acknowledged, the guard keeps the stop, whatever this page does.
     if (this.#acts.emergencyStop === null) this.seat.resume();
   }
 
   /**
-   * Returns the next command. `speedMps` is `null` if unknown. While `calibrating`, no device
-   * drives.
+   * Returns the command of a tick, `seconds` after the last one. `speedMps` is `null` if unknown.
+   * While `calibrating`, no device drives.
    */
   command(speedMps: number | null, calibrating: boolean, seconds: number): Demand {
     const nowMs = performance.now();
@@ -160,7 +166,8 @@ export class Person {
     const keys = this.#keyboard.keys();
     const driven = this.#guard !== null && this.#guard.mode !== 'held';
     const moves = driven && (speedMps === null || Math.abs(speedMps) > STANDSTILL_MPS);
-    // A pad's throttle that is held meanwhile, or frozen, must not return when the key is released.
+    // The throttle of a pad that is held or frozen while a brake key is down must not return with
+    // its release.
     if (keys.brake || keys.hardBrake) this.pads.disarm();
     const pad = this.pads.read({ driven, moves, keysDrive: Object.values(keys).includes(true) }, nowMs);
     this.#watchPads();
@@ -184,8 +191,8 @@ export class Person {
   }
 
   /**
-   * Updates the absences of devices. One ends with the next data of its device, or when the
-   * operator drives with another device.
+   * Updates the absences that devices cause. `pad frozen` and `pad unsound` last as long as such a
+   * device is in use; `pad gone` ends when a device comes into use.
    */
   #watchPads(): void {
     this.#hold('pad frozen', this.pads.frozen !== null);
@@ -193,6 +200,7 @@ export class Person {
     if (this.pads.cameInUse) this.presence.set('pad gone', false);
   }
 
+  /** Begins the absence if it `holds`, else ends it. */
   #hold(absence: Absence, holds: boolean): void {
     if (holds && !this.presence.has(absence)) this.leave(absence);
     else if (!holds) this.presence.set(absence, false);

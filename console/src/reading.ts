@@ -27,26 +27,26 @@ import { BadMessage, flatBuffer } from './wire';
  */
 export type TelemetryView = ReturnType<typeof readTelemetry>;
 export type StatusView = ReturnType<typeof readStatus>;
-/** Observations of one end. */
+/** Statistics of one end, vehicle or operator. */
 export type SnapshotView = ReturnType<typeof readSnapshot>;
 /**
- * One link as one end observes it; `out` is the direction in which that end sends. `null` means
- * unknown. Shares are 0 to 1.
+ * One link as one end observes it. `out` is the direction in which that end sends, `in` the other.
+ * `null` means unknown; shares are 0 to 1.
  */
 export type LinkView = ReturnType<typeof readLink>;
 /** Percentiles of the delays of the last ten seconds, in ms. */
 export type DelaysView = NonNullable<ReturnType<typeof readDelays>>;
 /**
- * Units of one channel as one end observes them. `lateOrLost` is a share of the last ten seconds,
- * `null` if no unit was due.
+ * Units of one channel as one end observes them. `lateOrLost` is the share of the units due in the
+ * last ten seconds; `null` if none was due.
  */
 export type ChannelView = ReturnType<typeof readChannel>;
 /** A named value of a process. Its unit is `s`, `bit/s`, `V` and so on; empty for a bare number. */
 export type ValueView = ReturnType<typeof readValue>;
-/** A counted drop. */
+/** A kind of drop, with its count. */
 export type DropView = ReturnType<typeof readDrop>;
 
-// Upper bounds against a corrupt length; senders stay below them.
+// Largest accepted numbers of entries, against a corrupt length. Senders stay below them.
 const LINKS_MAX = 64;
 const CHANNELS_MAX = 64;
 const VALUES_MAX = 128;
@@ -57,7 +57,7 @@ export function readTelemetry(message: ArrayBuffer) {
   const telemetry = Telemetry.getRootAsTelemetry(flatBuffer(message, Telemetry.bufferHasIdentifier));
   const frame = readFrame(telemetry.statusArray());
   const faults = faultsOf(frame?.machine ?? null);
-  // Nothing is known of a machine out of reach, nor of its actuators.
+  // Of a machine out of reach nothing is known, nor of its actuators.
   const reached = faults.includes('unreachable') ? null : frame;
   const machine = reached?.machine ?? null;
   return {
@@ -66,7 +66,9 @@ export function readTelemetry(message: ArrayBuffer) {
     steeringAngleRad: machine?.steeringAngleRad ?? null,
     throttle: reached?.throttle ?? null,
     brake: reached?.brake ?? null,
-    /** Reason why nobody drives that no status contains; empty if there is none. */
+    /**
+     * Reason why nobody drives that the guard's status does not contain; empty if there is none.
+     */
     modeReason: telemetry.modeReason() ?? '',
     /** Fault of the picture source; empty if there is none. */
     sourceTrouble: telemetry.sourceTrouble() ?? '',
@@ -78,7 +80,7 @@ export function readTelemetry(message: ArrayBuffer) {
   };
 }
 
-/** Returns `null` while the guard is silent. */
+/** Reads the guard's status; `null` while the guard is silent. */
 function readFrame(bytes: Uint8Array | null): StatusFrame | null {
   if (bytes === null) return null;
   const frame = readStatusFrame(bytes);
@@ -87,8 +89,8 @@ function readFrame(bytes: Uint8Array | null): StatusFrame | null {
 }
 
 /**
- * Returns the machine's faults. A machine whose state is old, or that no guard reports, counts as
- * unreachable.
+ * Returns the machine's faults. A machine counts as unreachable if its state is old, or if no guard
+ * reports it.
  */
 function faultsOf(machine: MachineFrame | null): Fault[] {
   if (machine === null) return ['unreachable'];
@@ -120,6 +122,7 @@ function guardOf(frame: StatusFrame): GuardView {
   };
 }
 
+/** Returns the deceleration of a stop by the guard; `null` if one of its values is not reported. */
 function brakingOf({ decelerationBegin, deceleration, jerk }: StatusFrame): Deceleration | null {
   const braking = { begin: decelerationBegin, end: deceleration, jerk };
   return Object.values(braking).every((number) => number > 0) ? braking : null;
@@ -184,7 +187,7 @@ function readLink(stats: LinkStats | null, rate: RateControl | null) {
     detourMs: orUnknown(link.detourMs()),
     control: rate === null ? null : {
       deliveredBps: rate.delivered() * 10_000, queueingMs: rate.queueing() / 10,
-      /** Empty: only a later vehicle knows it. */
+      /** Empty if this page is older than the vehicle and does not know the cause. */
       cause: RATE_CAUSES[rate.cause()]?.words ?? '',
     },
     counts: readCounts(link, LINK_COUNTS),
@@ -231,6 +234,7 @@ function finite(value: number): number {
   return value;
 }
 
+/** Returns `null` for a negative value, by which messages say that it is unknown. */
 function orUnknown(value: number): number | null {
   return finite(value) < 0 ? null : value;
 }

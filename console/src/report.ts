@@ -7,7 +7,10 @@ export type {
 } from './reading';
 export type { Controlled, Demand, FleetView, TopicView, VehicleView } from './wire';
 
-/** Time in ms from a strip's capture to its drawing on the canvas, over the window. */
+/**
+ * Percentiles of the time in ms from a strip's capture to its drawing on the canvas, over the last
+ * ten seconds.
+ */
 export interface LatencyView {
   p50: number;
   p95: number;
@@ -16,7 +19,7 @@ export interface LatencyView {
   count: number;
 }
 
-/** Time that one stage takes for a slice, in ms. */
+/** Percentiles of the time in ms that one stage takes for a slice. */
 export interface StageView {
   name: string;
   p50: number;
@@ -26,7 +29,7 @@ export interface StageView {
 
 /** The newest picture that a person could see here. */
 export interface SeenView {
-  /** Guard's tick in the picture's stamp; 0 if none. */
+  /** Guard's tick in the picture's stamp; 0 if it has none. */
   tick: number;
   picture: number;
   /**
@@ -46,14 +49,15 @@ export interface VideoView {
   /** Frame decimation: every n-th picture is requested. */
   pictureInterval: number;
   bitrateBps: number;
-  /** Mean duration of a drawImage call in ms. */
+  /** Mean duration of drawing a strip, in ms. */
   drawMs: number;
   /** Stages of the latency, in order from the camera; empty while nothing is known. */
   stages: StageView[];
-  /** Largest latency in ms since the page was opened. */
+  /** Largest latency in ms since the page was opened; `null` before the first. */
   worstEverMs: number | null;
-  /** Value of the newest in-picture stamp and its age when drawn. */
+  /** Newest in-picture stamp, and its age when it was drawn; `null` if the picture has none. */
   stamp: { value: number; latencyMs: number | null } | null;
+  /** Operator's clock minus this page's, and the round trip that measured it; `null` if unknown. */
   clock: { rttMs: number; offsetMs: number } | null;
   drops: DropView[];
 }
@@ -82,7 +86,7 @@ export type PageRequest =
   | { kind: 'command'; command: Demand }
   | { kind: 'visible'; visible: boolean }
   | { kind: 'link'; link: number; cut: boolean }
-  /** Request to drive, or its withdrawal. */
+  /** Request of this console to drive, or the withdrawal of that request. */
   | { kind: 'ask'; asks: boolean }
   | { kind: 'answer'; request: number; agrees: boolean }
   | { kind: 'pick'; vehicle: string }

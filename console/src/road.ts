@@ -31,7 +31,7 @@ export function brakingDistance(speedMps: number, { begin, end, jerk }: Decelera
   const speed = Math.abs(speedMps);
   const rampS = Math.max(0, end - begin) / jerk;
   const lost = begin * rampS + (jerk * rampS ** 2) / 2;
-  // A slower vehicle stops before the deceleration has reached its end.
+  // A slower vehicle stands before the deceleration has grown to `end`.
   const rampedS = lost < speed ? rampS : (Math.sqrt(begin ** 2 + 2 * jerk * speed) - begin) / jerk;
   const ramped = speed * rampedS - (begin * rampedS ** 2) / 2 - (jerk * rampedS ** 3) / 6;
   return lost < speed ? ramped + (speed - lost) ** 2 / (2 * end) : ramped;
@@ -39,7 +39,8 @@ export function brakingDistance(speedMps: number, { begin, end, jerk }: Decelera
 
 /**
  * Projects a point on the ground into the picture, in shares of its width and height; `null` if it
- * is not in front of the camera.
+ * is not in front of the camera. `aheadM` and `leftM` are measured from the middle of the rear
+ * axle.
  */
 export function project(
   geometry: Geometry, aspect: number, aheadM: number, leftM: number,
@@ -57,8 +58,8 @@ export function project(
 }
 
 /**
- * Returns the position after `metres` along the arc of the front wheels, relative to the middle of
- * the rear axle.
+ * Returns position and heading (rad, left positive) after `metres` along the arc of this steering,
+ * relative to the middle of the rear axle.
  */
 export function alongArc(
   wheelbase: number, steeringAngleRad: number, metres: number,
@@ -106,7 +107,7 @@ export function geometryOf(values: readonly { name: string; number: number }[]):
   return geometry as Geometry;
 }
 
-/** Names of the vehicle's values. */
+/** Names of the vehicle's values for these fields. */
 const NAMES: Readonly<Record<keyof Geometry, string>> = {
   height: 'camera height',
   mount: 'camera before rear axle',
@@ -117,9 +118,12 @@ const NAMES: Readonly<Record<keyof Geometry, string>> = {
   halfWidth: 'half width',
   wheelbase: 'wheelbase',
 };
-/** A camera may look level or up, and may be above the rear axle. */
+/**
+ * Fields that may be zero or negative: a camera may look level or up, and may be above or behind
+ * the rear axle.
+ */
 const MAY_BE_ZERO: readonly (keyof Geometry)[] = ['pitch', 'mount'];
-// Anything nearer is below every picture.
+// Smallest distance in front of the camera. Anything nearer is below every picture.
 const DEPTH_MIN_M = 0.3;
 const STEP_M = 1;
 // With a larger turn the track would cross itself in the picture.

@@ -6,7 +6,7 @@ export class Signals {
   readonly #on = new Set<Signal>();
   #horn = false;
 
-  /** Handles a press. Returns false if it is not a signal's. */
+  /** Handles a press. Returns false if no signal belongs to it. */
   press(press: Press): boolean {
     switch (press) {
       case 'lights': case 'hazard':
@@ -23,7 +23,7 @@ export class Signals {
     }
   }
 
-  /** Switches a signal on or off. One indicator ends the other. */
+  /** Switches a signal on, or off if it is on. One indicator ends the other. */
   toggle(signal: Exclude<Signal, 'horn'>): void {
     if (this.#on.delete(signal)) return;
     if (signal === 'left') this.#on.delete('right');

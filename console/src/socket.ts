@@ -5,13 +5,13 @@ export interface SocketEvents {
   connection(connection: Connection): void;
 }
 
-// The operator's status comes ten times a second. Without any bytes for this long, the connection
-// is dead.
+// Time without any message after which the connection counts as dead. The operator's status comes
+// ten times a second.
 const OPERATOR_TIMEOUT_MS = 3_000;
 const RETRY_FIRST_MS = 250;
 const RETRY_LAST_MS = 5_000;
-// About 40 commands. A command that waits longer than that is stale, and the next one follows in 20
-// ms.
+// Bytes that may wait to be sent: about 40 commands. A command that waits behind more is stale, and
+// the next one follows in 20 ms.
 const BACKLOG_BYTES_MAX = 4_096;
 
 /**
@@ -25,8 +25,8 @@ export class OperatorSocket {
   #retry: ReturnType<typeof setTimeout> | undefined;
 
   /**
-   * `session` is the address that answers 401 to a browser that is not admitted. A refused
-   * WebSocket gives no reason.
+   * `session` is an address that answers 401 to a browser that is not admitted. A refused WebSocket
+   * gives no reason.
    */
   constructor(readonly address: string, readonly session: string, readonly events: SocketEvents) {
     setInterval(() => this.#watch(), 500);
@@ -55,8 +55,8 @@ export class OperatorSocket {
   }
 
   /**
-   * Sends the message. Returns false if there is no connection, or a backlog that would make the
-   * message stale.
+   * Sends the message. Returns false and drops it if there is no connection, or so much waits to be
+   * sent that the message would be stale.
    */
   send(message: Uint8Array<ArrayBuffer>): boolean {
     const socket = this.#socket;
@@ -88,7 +88,9 @@ export class OperatorSocket {
     this.#closed(0, `no data for ${OPERATOR_TIMEOUT_MS / 1000} s`);
   }
 
-  /** Drops the old socket at once: the close handshake with a dead peer can take minutes. */
+  /**
+   * Drops the old socket without waiting: the close handshake with a dead peer can take minutes.
+   */
   #detach(): void {
     const socket = this.#socket;
     this.#socket = null;
@@ -99,7 +101,8 @@ export class OperatorSocket {
 }
 
 /**
- * Returns the retry delay: it doubles from 250 ms to 5 s, with 25 % jitter. `random` is in [0, 1).
+ * Returns the delay before the next attempt in ms: it doubles from 250 ms to 5 s, and is reduced by
+ * up to 25 % at random. `random` is in [0, 1).
  */
 export function retryDelay(attempt: number, random: number): number {
   const delay = Math.min(RETRY_LAST_MS, RETRY_FIRST_MS * 2 ** Math.max(0, attempt - 1));

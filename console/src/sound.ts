@@ -1,6 +1,6 @@
 import type { GuardMode } from './generated/kinds';
 
-/** A sound of the page. */
+/** A sound of the page, by the event or state that it reports. */
 export type Cue = 'stopping' | 'unacknowledged' | 'late' | 'limited' | 'countdown' | 'armed' | 'refused' | 'held' | 'pad quiet';
 
 /** State that the sounds depend on. */
@@ -8,11 +8,13 @@ export interface Heard {
   /** `null` if unknown or not live. */
   mode: GuardMode | null;
   stopUnacknowledged: boolean;
-  /** The picture is late or frozen while the machine may move. */
+  /** True if the picture is late or frozen while the machine may move. */
   late: boolean;
+  /** True while the page shows that an action was not done. */
   refused: boolean;
+  /** True while the page shows a countdown to a stop. */
   countdown: boolean;
-  /** A device in use has sent nothing for so long that it may be frozen. */
+  /** True if a device in use has sent nothing for so long that it may be frozen. */
   padQuiet: boolean;
 }
 
@@ -21,7 +23,7 @@ export const SILENCE: Heard = { mode: null, stopUnacknowledged: false, late: fal
 /** Cues that repeat while their state lasts, and their period. */
 const AGAIN_MS: Partial<Record<Cue, number>> = { unacknowledged: 400, stopping: 900, late: 900, countdown: 300, 'pad quiet': 900 };
 
-/** Chooses the most urgent cue that is due. */
+/** Chooses the sound to play: the most urgent one that is due. */
 export class Cues {
   #before: Heard = SILENCE;
   #lastAtMs = new Map<Cue, number>();
@@ -53,7 +55,7 @@ export class Cues {
   }
 }
 
-/** Frequency in Hz and duration in seconds of consecutive tones. */
+/** Frequency in Hz and duration in seconds of each sound's consecutive tones. */
 const TONES: Readonly<Record<Cue, readonly [hertz: number, seconds: number][]>> = {
   stopping: [[880, 0.14], [587, 0.2]],
   unacknowledged: [[1175, 0.08], [1175, 0.08], [1175, 0.08]],
@@ -91,7 +93,7 @@ export class Speaker {
   #wake(): void {
     if (typeof AudioContext === 'undefined') return;
     this.#context ??= new AudioContext();
-    // A machine without a sound card refuses, and there is no sound.
+    // A computer without a sound card refuses, and there is no sound.
     if (this.#context.state === 'suspended') this.#context.resume().catch(() => undefined);
   }
 }

@@ -10,7 +10,10 @@ const CELL_COUNT = 42;
 export const STAMP_WIDTH = CELL * CELL_COUNT;
 export const STAMP_HEIGHT = CELL;
 
-/** Reads the stamp from RGBA pixels, at least 336 wide and 8 high; `null` if there is none. */
+/**
+ * Reads the stamp from RGBA pixels in rows of `width`; `null` if there is none, or the picture is
+ * smaller than 336x8.
+ */
 export function readStamp(rgba: ArrayLike<number>, width: number): number | null {
   if (width < STAMP_WIDTH || rgba.length < width * STAMP_HEIGHT * 4) return null;
   if (!isWhite(rgba, width, 0) || isWhite(rgba, width, 1)) return null;
@@ -19,7 +22,8 @@ export function readStamp(rgba: ArrayLike<number>, width: number): number | null
 }
 
 /**
- * Returns the milliseconds from the stamp to `unixMs`; correct if they are less than 24 days apart.
+ * Returns the milliseconds from the stamp's time to `unixMs`. Correct if they are less than 24 days
+ * apart.
  */
 export function stampAge(value: number, unixMs: number): number {
   const whole = Math.floor(unixMs);
@@ -45,8 +49,8 @@ function readBits(rgba: ArrayLike<number>, width: number, firstCell: number, cou
 }
 
 /**
- * Returns whether the cell is white: the mean green of its inner 4x4 pixels, since coding blurs its
- * edges.
+ * Returns whether the cell is white, by the mean green of its inner 4x4 pixels, since coding blurs
+ * its edges.
  */
 function isWhite(rgba: ArrayLike<number>, width: number, cell: number): boolean {
   let sum = 0;

@@ -2,12 +2,12 @@
 import type { ChannelStats } from './message/channel-stats';
 import type { LinkStats } from './message/link-stats';
 
-/** A counter: the message's getter and its label on the page. */
+/** A counter: the name of its getter in the message, and its label and tooltip on the page. */
 export interface Counter<Name> {
   name: Name;
   label: string;
   hint: string;
-  /** Shown even if zero. */
+  /** True if it is shown even if zero. */
   always?: boolean;
 }
 
@@ -16,17 +16,17 @@ type CountOf<Message> = {
   [Name in keyof Message]: Message[Name] extends () => bigint ? Name : never
 }[keyof Message] & string;
 
-/** Datagrams of any kind on a link, counted by the sender. */
+/** Counters of a link's datagrams of any kind, at the sender. */
 export const SENT_DATAGRAMS = [
   { name: 'datagramsSent', label: 'datagrams', hint: 'Sent since the session began' },
 ] as const satisfies readonly Counter<CountOf<LinkStats>>[];
 
-/** Datagrams of any kind on a link, counted by the receiver. */
+/** Counters of a link's datagrams of any kind, at the receiver. */
 export const RECEIVED_DATAGRAMS = [
   { name: 'datagramsReceived', label: 'received', hint: 'Datagrams received, without duplicates' },
 ] as const satisfies readonly Counter<CountOf<LinkStats>>[];
 
-/** Media packets assigned to a link, by outcome. */
+/** Counters of the media packets assigned to a link, by outcome. */
 export const PACKETS = [
   { name: 'packetsGiven', label: 'packets assigned', hint: 'Media packets assigned to the link' },
   { name: 'packetsAgain', label: 'repairing', hint: 'Of these, packets that replace those of another link, or complete a unit' },
@@ -38,7 +38,7 @@ export const PACKETS = [
   { name: 'packetsLost', label: 'packets lost', hint: 'Lost according to the reports' },
 ] as const satisfies readonly Counter<CountOf<LinkStats>>[];
 
-/** Units counted by the sender. */
+/** Counters of a channel's units at the sender. */
 export const SENT_UNITS = [
   { name: 'offered', label: 'offered', hint: 'Handed over for sending', always: true },
   { name: 'accepted', label: 'accepted', hint: 'Accepted for sending', always: true },
@@ -49,7 +49,7 @@ export const SENT_UNITS = [
   { name: 'refusedCongested', label: 'refused: congested', hint: 'Queues full, or no link fast enough' },
 ] as const satisfies readonly Counter<CountOf<ChannelStats>>[];
 
-/** Units counted by the receiver. */
+/** Counters of a channel's units at the receiver. */
 export const RECEIVED_UNITS = [
   { name: 'delivered', label: 'complete', hint: 'Delivered complete and in time', always: true },
   { name: 'repaired', label: 'repaired', hint: 'Of these, units that needed a repair packet' },

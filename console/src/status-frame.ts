@@ -1,19 +1,22 @@
-/** Decodes the guard's status frame: docs/guard.md, frame *status*. No bytes throw. */
+/**
+ * Decodes the guard's status frame: docs/guard.md, frame *status*. Invalid bytes give `null` and
+ * throw nothing.
+ */
 import {
   BLACK_BOXES, BLOCKERS, type BlackBox, type Blocker, CAUSES, type Cause, FAULTS, type Fault, GEARS, GUARD_MODES, type GuardMode,
   NOTICES, type Notice, SIGNALS, type Signal, STATUS_FRAME, TOLD,
 } from './generated/kinds';
 
-/** Optional numbers of a machine for people; null: not known. */
+/** Optional values that a machine reports for people; `null` if unknown. */
 export type Told = Record<(typeof TOLD)[number]['key'], number | null>;
 
 export interface MachineFrame {
   ageMs: number;
-  /** m/s along the machine; null: not known. */
+  /** Speed along the machine in m/s; `null` if unknown. */
   speedMps: number | null;
-  /** rad at the road wheels, left positive; null: not known. */
+  /** Angle of the road wheels in rad, left positive; `null` if unknown. */
   steeringAngleRad: number | null;
-  /** Index in `GEARS`. */
+  /** Index of the gear in `GEARS`. */
   gear: number;
   notices: Notice[];
   faults: Fault[];
@@ -28,19 +31,20 @@ export interface StatusFrame {
   limit: number;
   stop: number;
   latched: boolean;
-  /** 0: none. */
+  /** Number of the newest emergency stop that was carried out; 0 if none. */
   emergencyStop: number;
   answer: { console: bigint; number: number; outcome: 'done' | Blocker } | null;
   blockers: Blocker[];
-  /** 0n: none. */
+  /** Console that armed the machine; 0n if none. */
   holder: bigint;
   loopAgeMs: number | null;
   speedBoundMps: number;
   countdown: { cause: Cause; leftMs: number } | null;
-  /** Applied shares, 0 to 1. */
+  /** Throttle that the guard applies, 0 to 1. */
   throttle: number;
+  /** Brake that the guard applies, 0 to 1. */
   brake: number;
-  /** Null: no state of the machine arrived yet. */
+  /** `null` if the machine has not reported its state yet. */
   machine: MachineFrame | null;
   blackBox: BlackBox;
   decelerationBegin: number;
@@ -48,7 +52,7 @@ export interface StatusFrame {
   jerk: number;
 }
 
-/** Returns the frame of these bytes, or null if they are none. */
+/** Returns the frame of these bytes; `null` if they are no valid frame. */
 export function readStatusFrame(bytes: Uint8Array): StatusFrame | null {
   const { dataId, bytesLeast, bytesMax } = STATUS_FRAME;
   const numbers = (bytes.length - bytesLeast) / 4;
@@ -58,7 +62,7 @@ export function readStatusFrame(bytes: Uint8Array): StatusFrame | null {
   return readPayload(new Fields(view, PAYLOAD_AT), numbers);
 }
 
-/** CRC-32/P4 over a frame without the CRC's own bytes. */
+/** Returns the CRC-32/P4 of a frame, computed without the CRC's own bytes. */
 export function crcOf(frame: Uint8Array): number {
   let crc = 0xffff_ffff;
   frame.forEach((byte, at) => {
@@ -103,7 +107,10 @@ function readPayload(fields: Fields, numbers: number): StatusFrame | null {
   };
 }
 
-/** Undefined: it contradicts itself. */
+/**
+ * Reads the guard's report on the newest action: `null` if there was none, `undefined` if its
+ * fields contradict each other.
+ */
 function readAnswer(fields: Fields): StatusFrame['answer'] | undefined {
   const [console, number, outcome] = [fields.u64(), fields.u32(), fields.u8()];
   if (console === 0n && number === 0 && outcome === 0) return null;
@@ -121,9 +128,12 @@ function readMachine(fields: Fields): Omit<MachineFrame, 'ageMs' | 'told'> {
   return { speedMps, steeringAngleRad, gear, notices, faults, signals };
 }
 
-/** Numbers that an earlier guard lacks are not known; those of a later one are skipped. */
+/**
+ * Reads the optional values. Those that an older guard does not send are unknown; further ones of a
+ * newer guard are skipped.
+ */
 function readTold(fields: Fields, numbers: number): Told {
-  // The fourth is the guard's command timeout.
+  // The fourth is the guard's command timeout, which is no value of the machine.
   const present = Array.from({ length: numbers }, () => fields.f32()).filter((_, at) => at !== TIMEOUT_AT);
   const known = (number: number | undefined): number | null => (number !== undefined && Number.isFinite(number) ? number : null);
   return Object.fromEntries(TOLD.map(({ key }, at) => [key, known(present[at])])) as Told;
@@ -131,7 +141,7 @@ function readTold(fields: Fields, numbers: number): Told {
 
 /** Fields of a frame in sequence. */
 class Fields {
-  /** A field holds an invalid value. */
+  /** True once a field has had an invalid value. */
   unsound = false;
   #at: number;
 
@@ -163,24 +173,25 @@ class Fields {
     return this.view.getFloat32(this.#next(4));
   }
 
-  /** A number that is none counts as 0. */
+  /** Reads a number; one that is not finite counts as 0. */
   finite(): number {
     const value = this.f32();
     return Number.isFinite(value) ? value : 0;
   }
 
+  /** Reads a number and limits it to 0 to 1; `otherwise` replaces NaN. */
   share(otherwise: number): number {
     const value = this.f32();
     return Number.isNaN(value) ? otherwise : Math.min(1, Math.max(0, value));
   }
 
-  /** Null: not known, or impossible. */
+  /** Reads a number; `null` if it is unknown or its magnitude is above `most`. */
   within(most: number): number | null {
     const value = this.f32();
     return Math.abs(value) <= most ? value : null;
   }
 
-  /** Null: not known. */
+  /** Reads a time in ms; `null` if it is unknown. */
   millis(): number | null {
     const value = this.u16();
     return value === UNKNOWN_MS ? null : value;
@@ -192,12 +203,14 @@ class Fields {
     return value === 1;
   }
 
+  /** Reads an index into `names` and returns the name. */
   kind<Name extends string>(names: readonly Name[]): Name {
     const name = names[this.u8()];
     if (name === undefined) this.unsound = true;
     return name ?? names[0]!;
   }
 
+  /** Reads a bit mask and returns the `names` whose bits are set. */
   set<Name extends string>(names: readonly Name[]): Name[] {
     const bits = this.u32();
     if (bits >>> names.length !== 0) this.unsound = true;
@@ -213,13 +226,14 @@ class Fields {
 const CRC_AT = 8;
 const PAYLOAD_AT = 20;
 const UNKNOWN_MS = 65_535;
-/** Place of the command timeout among the optional numbers. */
+/** Index of the command timeout among the optional values. */
 const TIMEOUT_AT = 3;
-/** m/s and rad that the guard takes from a machine. */
+/** Largest speed in m/s that the guard accepts from a machine. */
 const SPEED_MOST = 150;
+/** Largest angle of the road wheels in rad that the guard accepts from a machine. */
 const ANGLE_MOST = Math.fround(Math.PI / 2);
 
-/** Reflected polynomial 0xF4ACFB13. */
+/** CRC of each byte by the reflected polynomial 0xF4ACFB13. */
 const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte;
   for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xc8df_352f : 0);

@@ -36,17 +36,18 @@ export interface Slice {
   handedOnAfterUs: number;
   /** Number of preceding slices of the strip that its content depends on; `null` if unknown. */
   history: number | null;
-  /** Set if the operator's process knows of a lost slice that this one depends on. */
+  /** True if the operator's process knows of a lost slice that this one depends on. */
   corrupt: boolean;
   /**
-   * Guard's tick in the picture's stamp, which commands cite once the picture is seen; 0 if none.
+   * Guard's tick in the picture's stamp; 0 if it has none. Commands cite it once the picture is
+   * seen.
    */
   tick: number;
-  /** One access unit in Annex B format; a view into the message. */
+  /** One access unit in Annex B format: a view into the message, not a copy. */
   bytes: Uint8Array;
 }
 
-/** First message of the operator, repeated whenever the picture format changes. */
+/** First message of the operator's process, repeated whenever the picture format changes. */
 export interface Hello {
   vehicle: string;
   version: string;
@@ -63,21 +64,26 @@ export interface PictureFormat {
   codec: string;
 }
 
-/** The console that drives, and the role of this one. */
+/** The console that drives, the role of this one, and the requests of consoles to drive. */
 export interface Standing {
   role: Role;
+  /** Console that drives, and since when; `null` if none does. */
   holder: { address: string; sinceUnixMs: number } | null;
   /**
-   * Owner of these consoles, as listed at the switchboard; `null` from an older operator process.
+   * Operator whose consoles these are, as listed at the switchboard; `null` from an older operator
+   * process.
    */
   operator: { name: string; key: string } | null;
-  /** Addresses of the other consoles that do not drive. */
+  /** Addresses of the consoles, other than this one, that do not drive. */
   watching: string[];
-  /** Request of another console to drive, shown to the console that drives. */
+  /** Request of another console to drive, if this one drives; `null` if there is none. */
   request: { number: number; address: string } | null;
-  /** Console to which this one has agreed to hand over. */
+  /**
+   * Request that was agreed to: this console hands over to the one that made it. `null` if there is
+   * none.
+   */
   agreed: { number: number; address: string } | null;
-  /** Why this console drives, or stopped driving; `null` if it never drove. */
+  /** Why this console drives or no longer drives; `null` if it never drove. */
   reason: Reason | null;
 }
 
@@ -85,46 +91,51 @@ export interface Standing {
 export interface TopicView {
   channel: number;
   topic: string;
-  /** Encoding by its MCAP name; empty if not declared. */
+  /** Encoding by its MCAP name; empty if none is declared. */
   encoding: string;
   schema: string;
   /** `null` before the first unit. */
   newest: {
-    /** Age when the message was sent. */
+    /** Age of the unit when this message was sent. */
     ageMs: number;
     bytes: number;
-    /** First part of the text; `null` if the unit is not text. */
+    /** Beginning of the text; `null` if the unit is not text. */
     text: string | null;
   } | null;
 }
 
 /** The vehicles at the switchboard, from which a person picks one. */
 export interface FleetView {
-  /** Picked vehicle; `null` before one is picked. */
+  /** Picked vehicle; `null` if none is picked. */
   picked: string | null;
   /** True if the switchboard is reachable. */
   isReached: boolean;
-  /** Round trip between operator and switchboard when the list was sent; `null` if unknown. */
+  /**
+   * Round trip in ms between operator and switchboard when the list was sent; `null` if unknown.
+   */
   roundTripMs: number | null;
-  /** Current vehicles; empty once one is picked. */
+  /** Vehicles to pick from; empty once one is picked. */
   vehicles: VehicleView[];
-  /** Last refused request. */
+  /** Last request that was refused, with the reason; `null` if there is none. */
   refused: { vehicle: string; word: FleetWord } | null;
 }
 
 export interface VehicleView {
   name: string;
-  /** `own`: still leased to this operator, from an earlier run. */
+  /** `own` means that this operator still leases it, from an earlier run. */
   state: VehicleState;
-  /** `null` if nobody drives, or if an older switchboard does not report it. */
+  /**
+   * Operator that drives it; `null` if nobody does, or if an older switchboard does not report it.
+   */
   driver: string | null;
-  /** Time since when the vehicle is driven, or away. */
+  /** Time since which the vehicle is driven or away; `null` if unknown. */
   sinceUnixMs: number | null;
   place: string | null;
-  /** Number of the vehicle's links with a known address, out of `linkCount`; both 0 if unknown. */
+  /** Number of the vehicle's links with a known address; 0 if unknown. */
   links: number;
+  /** Number of all links of the vehicle; 0 if unknown. */
   linkCount: number;
-  /** Round trip between vehicle and switchboard. */
+  /** Round trip between vehicle and switchboard in ms; `null` if unknown. */
   roundTripMs: number | null;
 }
 
@@ -136,23 +147,24 @@ export interface Pong {
 }
 
 /**
- * Content of one command: what the operator wants, and whether the operator is present with sound
+ * Content of one command: what the operator wants, and whether the operator is present with usable
  * inputs.
  */
 export interface Demand extends Controlled {
+  /** Action that is pending; `null` if there is none. */
   act: WantedAct | null;
   /** Number of the newest unacknowledged emergency stop; 0 if none. */
   emergencyStopNumber: number;
   deadMan: DeadMan;
-  /** Bit mask of the absences. */
+  /** Bit mask of the absences, by their index in `GUARD_ABSENCES`. */
   absences: number;
-  /** Bit mask of the requested lights, indicators and horn. */
+  /** Bit mask of the requested lights, indicators and horn, by their index in `SIGNALS`. */
   signals: number;
 }
 
 /** Controls that the operator wants now. */
 export interface Controlled {
-  /** -1 to 1, left positive. */
+  /** -1 to 1 of full lock, left positive. */
   steering: number;
   /** 0 to 1. */
   throttle: number;
@@ -165,7 +177,7 @@ export interface Controlled {
 export class BadMessage extends Error {}
 
 const SLICE_HEADER_BYTES = 28;
-/** Flag in the byte of the slice kind. */
+/** Flag in the byte of the slice kind that means `corrupt`. */
 const CORRUPT = 0x80;
 const SLICE_KINDS: readonly SliceKind[] = ['idr', 'predicted', 'skip'];
 const CONSOLES_MAX = 64; // More than an operator process accepts.
@@ -330,7 +342,7 @@ function pictureFormat(picture: unknown): PictureFormat {
   return { width, height, strips: rows, codec };
 }
 
-/** Parses the JSON after the kind byte. */
+/** Parses the JSON text after the kind byte. */
 function parseJson(message: ArrayBuffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(new Uint8Array(message, 1)));
@@ -339,7 +351,9 @@ function parseJson(message: ArrayBuffer): unknown {
   }
 }
 
-/** Returns the FlatBuffer after the kind byte, once its length and identifier are checked. */
+/**
+ * Returns the FlatBuffer after the kind byte. Throws if it is too short or has another identifier.
+ */
 export function flatBuffer(message: ArrayBuffer, hasIdentifier: (buffer: ByteBuffer) => boolean): ByteBuffer {
   if (message.byteLength < 1 + 8) throw new BadMessage('too short for a FlatBuffer');
   const buffer = new ByteBuffer(new Uint8Array(message, 1));
@@ -350,9 +364,10 @@ export function flatBuffer(message: ArrayBuffer, hasIdentifier: (buffer: ByteBuf
 /**
  * Encodes a command.
  *
- * `sentAtMs`: Unix time on the operator's clock, by which the operator drops a delayed command;
- * `null` while that clock is unknown. `cited`: the guard's tick of the newest picture seen here, 0
- * for none. The operator's process fills in the sequence number and this console's number.
+ * `cited` is the guard's tick of the newest picture seen here; 0 for none. `sentAtMs` is the Unix
+ * time on the operator's clock, from which the operator's process sees that a command is delayed,
+ * and drops it; `null` while that clock is unknown. The operator's process fills in the sequence
+ * number and this console's number.
  */
 export function commandMessage(demand: Demand, cited: number, sentAtMs: number | null): Uint8Array<ArrayBuffer> {
   const sentAtNs = BigInt(Math.round((sentAtMs ?? 0) * 1000)) * 1000n;
@@ -384,7 +399,8 @@ const DEAD_MEN: Readonly<Record<DeadMan, WireDeadMan>> = {
 };
 
 /**
- * Encodes a request to cut or restore a link; `link` is an index into the status's emulated links.
+ * Encodes a request to cut or restore an emulated link; `link` is its index among `emulatedLinks`
+ * of the status.
  */
 export function linkActionMessage(link: number, cut: boolean): Uint8Array<ArrayBuffer> {
   const builder = new Builder(32);
@@ -402,9 +418,9 @@ export function pingMessage(nowMs: number): Uint8Array<ArrayBuffer> {
 /**
  * Encodes feedback on the video.
  *
- * `keyframeStrips`: bit n requests an IDR of strip n. `pictureInterval`: encode every n-th picture,
- * 1 to 8. `pixelsMax`: largest picture, in pixels, that this page shows in time; `null` if unknown.
- * The operator's process adds what it received.
+ * `keyframeStrips` requests an IDR of strip n for each bit n that is set. `pictureInterval` asks
+ * for every n-th picture, 1 to 8. `pixelsMax` is the largest picture, in pixels, that this page
+ * shows in time; `null` if unknown. The operator's process adds what it received.
  */
 export function videoFeedbackMessage(keyframeStrips: number, pictureInterval: number, pixelsMax: number | null): Uint8Array<ArrayBuffer> {
   const builder = new Builder(32);
@@ -416,12 +432,12 @@ export function videoFeedbackMessage(keyframeStrips: number, pictureInterval: nu
   return withKind(TO_OPERATOR.videoFeedback, builder.asUint8Array());
 }
 
-/** Encodes a request to drive, or its withdrawal. */
+/** Encodes a request to drive, or its withdrawal if not `asks`. */
 export function askMessage(asks: boolean): Uint8Array<ArrayBuffer> {
   return Uint8Array.of(TO_OPERATOR.ask, asks ? 1 : 0);
 }
 
-/** Encodes the answer to the request of that number. */
+/** Encodes the answer to the request with this number. */
 export function answerMessage(request: number, agrees: boolean): Uint8Array<ArrayBuffer> {
   const message = new Uint8Array(6);
   message[0] = TO_OPERATOR.answer;
@@ -453,7 +469,7 @@ function withKind(kind: number, body: Uint8Array): Uint8Array<ArrayBuffer> {
   return message;
 }
 
-/** Reads a 64-bit time. Microseconds since 1970 stay below 2^53 until the year 2255. */
+/** Reads a 64-bit time in microseconds. Times since 1970 stay below 2^53 until the year 2255. */
 function readMicroseconds(view: DataView, offset: number): number {
   const value = view.getUint32(offset) * 2 ** 32 + view.getUint32(offset + 4);
   if (!Number.isSafeInteger(value)) throw new BadMessage('time beyond 2^53 microseconds');

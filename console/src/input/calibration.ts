@@ -16,27 +16,27 @@ export const ASKED: Readonly<Record<Step, string>> = {
   check: 'Take hands and feet off once more, then press Next.',
 };
 
-/** Values of an axis since the step began. */
+/** Smallest, largest and last value of an axis since the step began. */
 interface Trace {
   min: number;
   max: number;
   last: number;
 }
 
-// A pedal moves by at least a quarter of its axis; a brushed lever moves less.
+// Smallest travel of a pedal: a quarter of its axis, which spans 2. A brushed lever moves less.
 const PEDAL_TRAVEL_MIN = 0.5;
-// Pedals return to their rest within this, out of 2.
+// Largest distance from its rest, on an axis that spans 2, at which a pedal counts as released.
 const REST_MAX = 0.15;
 // Another axis that moves by this share of the largest travel makes the answer ambiguous.
 const AMBIGUOUS = 0.7;
 
 /**
- * Learns a device's mapping. The person moves one control at a time, and both of its ends are
+ * Learns a device's mapping. The operator moves one control at a time, and both of its ends are
  * measured.
  *
  * A contradictory answer is refused, and its step repeated. Chromium shows an axis as exactly 0
- * until it has once been near 0. A pedal's rest is therefore measured after it was pressed, and all
- * of them again at the end.
+ * until it has once been near 0. So a pedal's rest is measured after it was pressed, and every
+ * pedal is checked at rest once more at the end.
  */
 export class Calibration {
   #step = 0;
@@ -49,7 +49,7 @@ export class Calibration {
   #throttle: Pedal | null = null;
   #brake: Pedal | null = null;
 
-  /** `base` provides the buttons and the dead zone. */
+  /** The buttons and the dead zone are those of `base`, or else the defaults. */
   constructor(readonly base: Mapping | null) {}
 
   /** Current step; `null` when all are done. */
@@ -57,7 +57,7 @@ export class Calibration {
     return STEPS[this.#step] ?? null;
   }
 
-  /** Why the last answer was refused; `null` if it was not. */
+  /** Why the last answer was refused; `null` if it was accepted. */
   get refusal(): string | null {
     return this.#refusal;
   }
@@ -113,7 +113,9 @@ export class Calibration {
     return { ...learned, reverseButton, stopButton, deadManButton, deadZone };
   }
 
-  /** Forgets earlier movements, so that a mistake does not affect the next try. */
+  /**
+   * Begins a step. Earlier movements are forgotten, so that a mistake does not affect the next try.
+   */
   #begin(pad: PadState): void {
     this.#traces = [];
     this.#downButtons = new Set();
@@ -151,7 +153,7 @@ export class Calibration {
   #learnRight(): string | null {
     const { axis, left, centre } = this.#steering!;
     const right = left > centre ? this.#traces[axis]?.min ?? centre : this.#traces[axis]?.max ?? centre;
-    // It may already be at the right end, after a refused answer.
+    // The wheel may already be at the right end, after a refused answer.
     const reach = left > centre ? centre - right : right - centre;
     const found = this.#furthest((trace, other) => (other === axis ? Math.max(0, reach) : trace.max - trace.min), TRAVEL_MIN);
     if (typeof found === 'string') return reach < 0 ? 'That was the left side again. Turn fully right.' : found;
@@ -184,8 +186,9 @@ export class Calibration {
   }
 
   /**
-   * Checks the rest of each pedal. A pedal that rests elsewhere was measured in reverse, and its
-   * step is repeated.
+   * Checks that each pedal is at its measured rest, and that the mapping has no contradiction.
+   * Returns the refusal; `null` if there is none. A pedal that rests elsewhere was measured in
+   * reverse, and its step is repeated.
    */
   #check(): string | null {
     for (const [name, pedal] of [['throttle', this.#throttle], ['brake', this.#brake]] as const) {

@@ -2,33 +2,37 @@ import { type Mapping, type PadState, type Pedal, PARTS, type Part, apply, isSou
 import { type Position, REST } from './ramp';
 
 /**
- * Share of its travel that a wheel or pedal moves before it counts as moved; worn sticks wander
- * less.
+ * Share of its travel by which a wheel, stick or pedal must differ from its rest to count as moved.
+ * Worn sticks drift by less.
  */
 const MOVED = 0.1;
-/** Position below which a pedal counts as released. */
+/** Position, 0 to 1, below which a pedal counts as released. */
 export const RELEASED = 0.05;
 
 /** One gamepad, wheel or set of pedals at an index of the browser's list. */
 export class Device {
   readonly id: string;
   readonly index: number;
-  /** `null` for an unknown device, which cannot drive. */
+  /** Assignment of axes and buttons; `null` for an unknown device, which cannot drive. */
   #mapping: Mapping | null;
   #axes: number[] = [];
   #buttons: number[] = [];
+  /** True for each axis that was ever other than 0. */
   #axisHeard: boolean[] = [];
   #timestamp = 0;
+  /** Time of the last new data. */
   #heardAtMs: number;
+  /** Time up to which missing data is excused. */
   #excusedAtMs: number;
   #position: Position = REST;
   #before: Position = REST;
+  /** Position without a hand on the device; `null` before the first reading. */
   #restedAt: Position | null = null;
   #wentDown: number[] = [];
   #touched = false;
-  /** Set aside by the person. */
+  /** True if the operator has set the device aside: moving it does not bring it into use. */
   isAside = false;
-  /** Without data for longer than its limit; only new data ends it. */
+  /** True once it has sent no data for longer than its limit, until it sends new data. */
   isFrozen = false;
 
   constructor(pad: PadState, mapping: Mapping | null, nowMs: number) {
@@ -65,7 +69,7 @@ export class Device {
     return this.#mapping !== null && isSound(this.#mapping, this.#state());
   }
 
-  /** Buttons pressed since the last reading. */
+  /** Buttons that went down between the last two readings. */
   get wentDown(): readonly number[] {
     return this.#wentDown;
   }
@@ -91,12 +95,12 @@ export class Device {
     if (this.#restedAt === null) this.rest();
   }
 
-  /** Returns the time without data in ms. */
+  /** Returns the time in ms since the last new data. */
   silentMs(nowMs: number): number {
     return nowMs - this.#heardAtMs;
   }
 
-  /** Returns the time in ms for which data was expected and none arrived. */
+  /** Returns the time in ms for which data has been expected and none arrived. */
   quietMs(nowMs: number): number {
     return nowMs - Math.max(this.#heardAtMs, this.#excusedAtMs);
   }
@@ -112,14 +116,14 @@ export class Device {
     this.#before = this.#position;
   }
 
-  /** True if a person has moved it from its rest, or pressed a button. */
+  /** True if a person has moved it from its rest, or pressed a button since the last reading. */
   get isMoved(): boolean {
     return this.#wentDown.length > 0 || isApart(this.#position, this.#restedAt ?? this.#position, MOVED);
   }
 
   /**
-   * Parts that a person has moved from their rest. Throttle and brake count together, since feet
-   * use both.
+   * Parts that a person has moved from their rest. Throttle and brake count as moved together,
+   * since feet use both.
    */
   get movedParts(): Part[] {
     const { steering, throttle, brake } = this.#position;
@@ -134,12 +138,15 @@ export class Device {
     return this.parts.length === PARTS.length;
   }
 
-  /** True if a person has evidently touched it; also tracked for unknown devices. */
+  /**
+   * True once a person has evidently touched it: a button went down, or an axis moved far between
+   * two readings. Also tracked for unknown devices.
+   */
   get wasTouched(): boolean {
     return this.#touched;
   }
 
-  /** Returns whether it has moved by more than this since the last reading. */
+  /** Returns whether one of its parts has moved by more than `distance` since the last reading. */
   movedBy(distance: number): boolean {
     return isApart(this.#position, this.#before, distance);
   }
@@ -148,7 +155,7 @@ export class Device {
     return (this.#buttons[button] ?? 0) > 0.5;
   }
 
-  /** True if wheel and pedals are in their rest position. */
+  /** True if the steering is near its centre and both pedals are released. */
   get isAtRest(): boolean {
     const { steering, throttle, brake } = this.#position;
     return Math.abs(steering) < MOVED && throttle < RELEASED && brake < RELEASED;
@@ -181,13 +188,14 @@ export class Device {
 }
 
 /**
- * Returns whether the timestamp is of new data. Chromium stamps XInput pads at each poll, even
- * without an answer.
+ * Returns whether a new timestamp of this device means new data. Chromium stamps XInput pads at
+ * each poll, even without an answer.
  */
 function stampsData({ id, timestamp }: PadState): boolean {
   return timestamp !== undefined && timestamp !== 0 && !/xinput/i.test(id);
 }
 
+/** Returns whether a part of the two positions differs by more than `distance`. */
 function isApart(one: Position, other: Position, distance: number): boolean {
   return Math.abs(one.steering - other.steering) > distance || Math.abs(one.throttle - other.throttle) > distance
     || Math.abs(one.brake - other.brake) > distance;

@@ -12,11 +12,11 @@ export interface PadEvents {
 
 /** Combined position of the devices in use. */
 export interface PadReading extends Position {
-  /** True if a device in use has the steering. */
+  /** True if a device in use controls the steering. */
   steers: boolean;
-  /** True if a device in use was moved since the last reading. */
+  /** True if a part of a device in use has moved since the last reading. */
   touched: boolean;
-  /** True if a dead-man button is held. */
+  /** True if the dead-man button of a device in use is held. */
   deadMan: boolean;
 }
 
@@ -34,7 +34,7 @@ export interface Surroundings {
 export interface Quiet {
   name: string;
   quietMs: number;
-  /** Time after which it counts as frozen. */
+  /** Time without data after which it counts as frozen. */
   limitMs: number;
 }
 
@@ -54,21 +54,25 @@ export interface DeviceView {
   brakeNeed: 'press' | 'other device' | null;
   isRadio: boolean;
   isCalibrated: boolean;
+  /** True once a person has evidently touched it. */
   wasTouched: boolean;
   axes: readonly number[];
+  /** `null` if it has no steering. */
   deadZone: number | null;
 }
 
+/** Prefix of the storage keys; a device's id follows. */
 const STORE = 'tautline.device.';
+/** Share of its travel by which a part must move between two readings to count as touched. */
 const TOUCH = 0.02;
 /**
- * Time without data after which a device counts as frozen while the machine moves and its pedals
- * are released. Its brake may not work any more. See decision 75.
+ * Time without data after which a device that controls the brake counts as frozen while the machine
+ * moves and the pedals are released: that brake may not work any more. See decision 75.
  */
 export const RELEASED_QUIET_MAX_MS = 3_000;
 /**
- * The same while a pedal is pressed, or for a device without a brake. A digital pad held at its
- * limit sends no data.
+ * Time without data after which a device counts as frozen while a pedal is pressed, or if it does
+ * not control the brake. A digital pad held at its limit sends no data.
  */
 export const PRESSED_QUIET_MAX_MS = 12_000;
 /** Time without data after which a device at rest yields to driving keys. */
@@ -77,12 +81,16 @@ const GIVES_WAY_MS = 1_000;
 /** All gamepads, wheels and pedals. Those in use form one seat. */
 export class Gamepads {
   #devices: Device[] = [];
+  /** Device in use that controls each part. */
   readonly #givers = new Map<Part, Device>();
   /**
    * True if the throttle counts. Pedals may read as pressed until first moved, so the throttle must
    * be seen released, with a brake whose value is known.
    */
   #armed = false;
+  /**
+   * The device in use that has been without data for longest, if for at least half of its limit.
+   */
   #quiet: Quiet | null = null;
   #cameInUse = false;
 
@@ -127,7 +135,10 @@ export class Gamepads {
     this.#armed = false;
   }
 
-  /** Device in use without data for at least half of its limit; `null` if there is none. */
+  /**
+   * Device in use that has been without data for at least half of its limit; `null` if there is
+   * none.
+   */
   get quiet(): Quiet | null {
     return this.#quiet;
   }
@@ -146,7 +157,7 @@ export class Gamepads {
   }
 
   /**
-   * Releases every frozen or unsound device in use until it is moved again: the person drives by
+   * Takes every frozen or unsound device out of use until it is moved again: the operator drives by
    * other devices.
    */
   dropTroubled(): void {
@@ -177,7 +188,10 @@ export class Gamepads {
     return this.#device(index)?.mapping ?? null;
   }
 
-  /** Gives the device all parts that it has, or sets it aside until it is used again. */
+  /**
+   * Lets the device control all parts that it has if `wanted`; otherwise sets it aside until a call
+   * with `wanted`.
+   */
   use(index: number, wanted: boolean): void {
     const device = this.#device(index);
     if (device === null) return;
@@ -186,7 +200,10 @@ export class Gamepads {
     else if (isHealthy(device)) this.#give(device, device.parts);
   }
 
-  /** Stores a mapping for devices of this name; `null` returns to the known mapping. */
+  /**
+   * Stores a mapping for all devices of this one's id; `null` deletes it, and the known mapping
+   * applies again. Takes these devices out of use.
+   */
   remember(index: number, mapping: Mapping | null): void {
     const id = this.#device(index)?.id;
     if (id === undefined) return;
@@ -232,8 +249,8 @@ export class Gamepads {
   }
 
   /**
-   * Brings a device into use once a person has moved it. While the machine moves, it takes nothing
-   * from another device.
+   * Handles a device's movements and buttons. It is brought into use once a person has moved it;
+   * while the machine moves, it takes nothing from another device.
    */
   #listen(device: Device, moves: boolean): void {
     const { mapping } = device;
@@ -247,27 +264,29 @@ export class Gamepads {
   }
 
   /**
-   * Returns whether a device that was just moved gets this part. At standstill it takes the part
-   * from a device that is a complete seat. It takes it from one with only some parts if this part
-   * of the new device was moved.
+   * Returns whether device `to`, which was just moved, gets this part: if no healthy device
+   * controls it, or, at standstill, if the device that controls it has all parts or if this part of
+   * `to` was moved.
    */
   #yields(part: Part, to: Device, moves: boolean): boolean {
     const giver = this.#healthy(part);
     return giver === null || (!moves && (giver.isWhole || to.movedParts.includes(part)));
   }
 
+  /** Takes devices that are at rest and without data out of use, because driving keys are down. */
   #giveWay(nowMs: number): void {
     for (const device of this.#used()) {
       if (device.isAtRest && !device.isFrozen && device.silentMs(nowMs) >= GIVES_WAY_MS) this.#release(device);
     }
   }
 
+  /** Marks devices in use that have been without data for too long as frozen. */
   #judge({ driven, moves, keysDrive }: Surroundings, nowMs: number): void {
     this.#quiet = null;
     const pressed = this.#of('throttle').throttle >= RELEASED || this.#of('brake').brake >= RELEASED;
     for (const device of this.#devices) {
       const parts = this.#partsOf(device);
-      // Somebody who presses driving keys brakes with them too.
+      // Somebody who drives by keys also brakes by keys.
       if (parts.length === 0 || !driven || keysDrive || (!moves && !pressed)) {
         device.excuse(nowMs);
         continue;
@@ -291,6 +310,7 @@ export class Gamepads {
     return this.#armed ? throttle : 0;
   }
 
+  /** Returns whether a healthy device controls the brake and its raw value is known. */
   #hearsBrake(): boolean {
     const device = this.#healthy('brake');
     const pedal = device?.mapping?.brake ?? null;

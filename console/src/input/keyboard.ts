@@ -56,8 +56,8 @@ export const KEYS: readonly { keys: readonly string[]; does: string }[] = [
 ];
 
 /**
- * The driving keys that are down. Key repeats are ignored: after a lost focus a key must be pressed
- * again.
+ * The driving keys that are down. Repeats by the keyboard are ignored, so a key that was held while
+ * the focus was lost must be pressed again.
  */
 export class Keyboard {
   readonly #down = new Set<string>();
@@ -93,7 +93,8 @@ export class Keyboard {
   }
 
   #released(event: KeyboardEvent): void {
-    // A chord without a keydown event: its other keys may have been released unnoticed.
+    // A Meta key may have gone down without an event, and other keys may have been released
+    // unnoticed since then.
     if (isMeta(event)) this.#letGo();
     this.#down.delete(event.code);
   }
@@ -123,6 +124,7 @@ export class Keyboard {
     }
   }
 
+  /** Handles a Meta key: no key counts as down any more. */
   #letGo(): void {
     this.#down.clear();
     this.events.metaKey();

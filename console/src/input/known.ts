@@ -1,12 +1,12 @@
 /**
  * Devices whose axes are known by vendor and product, taken from their HID descriptors.
  *
- * A row names the usages that a device reports, and which of them are steering, throttle and brake.
- * The platform decides their numbers in the Gamepad API. Chromium on Linux numbers the existing
- * axes in the order of the kernel's codes (joydev). On Windows an axis has the number of its usage,
- * with gaps. Other browsers number differently; there a wheel has to be calibrated. A device with
- * another number of axes than its row is in an unknown mode (combined pedals, another driver) and
- * is treated as unknown.
+ * A row names the usages that a device reports, and which of them are throttle and brake; x is the
+ * steering. The platform decides their numbers in the Gamepad API. Chromium on Linux numbers the
+ * existing axes in the order of the kernel's codes (joydev). On Windows an axis has the number of
+ * its usage, with gaps. Other browsers number differently; there a wheel has to be calibrated. A
+ * device with another number of axes than its row is in an unknown mode (combined pedals, another
+ * driver) and is treated as unknown.
  */
 import { BUTTONS, type Mapping, type PadState, STANDARD, WHEEL_DEAD_ZONE } from './mapping';
 
@@ -14,7 +14,10 @@ import { BUTTONS, type Mapping, type PadState, STANDARD, WHEEL_DEAD_ZONE } from 
 const USAGES = ['x', 'y', 'z', 'rx', 'ry', 'rz', 'slider', 'dial', 'wheel', 'hat'] as const;
 type Usage = (typeof USAGES)[number];
 
-/** The browser's numbering of axes; `null` if unknown. */
+/**
+ * Numbering of axes by the browser: only the existing ones (`packed`), or with gaps (`by usage`);
+ * `null` if unknown.
+ */
 export type Numbering = 'packed' | 'by usage' | null;
 
 interface Wheel {
@@ -23,6 +26,7 @@ interface Wheel {
   axes: readonly Usage[];
   throttle: Usage;
   brake: Usage;
+  /** Numberings for which the row is known to be right. */
   on: readonly Exclude<Numbering, null>[];
 }
 
@@ -53,10 +57,13 @@ const WHEELS: readonly Wheel[] = [
   },
 ];
 
-/** Radios with OpenTX or EdgeTX. The model selected on the radio assigns its levers to channels. */
+/**
+ * Remote-control transmitters with OpenTX or EdgeTX. The model selected on the radio assigns its
+ * levers to channels.
+ */
 const RADIOS: readonly { vendor: number; product: number }[] = [{ vendor: 0x1209, product: 0x4f54 }];
 
-/** Returns the mapping of a device that needs no calibration; `null` if unknown. */
+/** Returns the mapping of a device that needs no calibration; `null` if the device is unknown. */
 export function knownMapping(pad: PadState, numbering: Numbering): Mapping | null {
   if (pad.mapping === 'standard') return STANDARD;
   const id = vendorAndProduct(pad.id);
@@ -75,15 +82,15 @@ export function knownMapping(pad: PadState, numbering: Numbering): Mapping | nul
   };
 }
 
-/** Returns whether it is a radio, whose levers the person has assigned on the radio. */
+/** Returns whether the device is a radio, whose levers the operator has assigned on the radio. */
 export function isRadio(id: string): boolean {
   const found = vendorAndProduct(id);
   return found !== null && RADIOS.some(({ vendor, product }) => vendor === found.vendor && product === found.product);
 }
 
 /**
- * Reads the USB numbers from an id: Chromium's `(.. Vendor: 046d Product: c24f)`, Firefox's
- * `046d-c24f-name`.
+ * Reads vendor and product from an id: Chromium's `(.. Vendor: 046d Product: c24f)`, Firefox's
+ * `046d-c24f-name`. `null` if it has neither form.
  */
 export function vendorAndProduct(id: string): { vendor: number; product: number } | null {
   const found = /Vendor: ([0-9a-f]{4}) Product: ([0-9a-f]{4})/i.exec(id) ?? /^([0-9a-f]{1,4})-([0-9a-f]{1,4})-/i.exec(id);
@@ -104,12 +111,16 @@ export function numberingOf(agent: { userAgentData?: { platform: string; brands:
   return data.platform === 'Linux' ? 'packed' : data.platform === 'Windows' ? 'by usage' : null;
 }
 
-/** Returns the number of axes. A hat is two axes in the kernel and one on Windows. */
+/**
+ * Returns the number of axes that the browser shows. A hat is two axes in the kernel and one on
+ * Windows.
+ */
 function axisCount(axes: readonly Usage[], numbering: Exclude<Numbering, null>): number {
   if (numbering === 'packed') return axes.length + (axes.includes('hat') ? 1 : 0);
   return Math.max(...axes.map((usage) => USAGES.indexOf(usage))) + 1;
 }
 
+/** Returns the browser's number of an axis. */
 function axisNumber(usage: Usage, axes: readonly Usage[], numbering: Exclude<Numbering, null>): number {
   return numbering === 'packed' ? axes.indexOf(usage) : USAGES.indexOf(usage);
 }

@@ -5,13 +5,16 @@ export interface PadState {
   readonly id: string;
   readonly index: number;
   readonly mapping: string;
-  /** Time of the newest data in ms; 0 or missing if not reported. */
+  /** Time of the newest data in ms; 0 or missing if the browser does not report it. */
   readonly timestamp?: number;
   readonly axes: readonly number[];
   readonly buttons: readonly { readonly value: number; readonly pressed: boolean }[];
 }
 
-/** A trigger button, or an axis between two raw values, in either direction. */
+/**
+ * A button, or an axis with its raw values when released and when fully pressed, of which either
+ * may be the larger.
+ */
 export type Pedal =
   | { kind: 'button'; button: number }
   | { kind: 'axis'; axis: number; released: number; pressed: number };
@@ -28,7 +31,7 @@ export interface Steering {
 export type Part = 'steering' | 'throttle' | 'brake';
 export const PARTS: readonly Part[] = ['steering', 'throttle', 'brake'];
 
-/** Assignment of a device's axes and buttons; `null` for a part that it does not have. */
+/** Assignment of a device's axes and buttons. A part is `null` if the device does not have it. */
 export interface Mapping {
   steering: Steering | null;
   throttle: Pedal | null;
@@ -48,7 +51,8 @@ export const DEAD_ZONE_MAX = 0.3;
  * Buttons of a standard pad: right and top face button, left shoulder. Wheels use the same numbers.
  */
 export const BUTTONS = { stopButton: 1, reverseButton: 3, deadManButton: 4 } as const;
-// Sensors rarely reach their nominal ends.
+// Share of a pedal's travel at each end that counts as that end: sensors rarely reach their nominal
+// ends.
 const PEDAL_DEAD_ZONE = 0.04;
 /**
  * Smallest travel of an axis (at most 2) that counts as a movement; less is noise or a brushed
@@ -75,7 +79,7 @@ export function apply(mapping: Mapping, pad: Pick<PadState, 'axes' | 'buttons'>)
   };
 }
 
-/** Returns whether each mapped axis or button exists and has a number. */
+/** Returns whether the axis or button of each part exists and has a number. */
 export function isSound(mapping: Mapping, pad: Pick<PadState, 'axes' | 'buttons'>): boolean {
   return PARTS.every((part) => {
     const source = mapping[part];
@@ -100,8 +104,8 @@ export function contradictionOf({ steering, throttle, brake }: Mapping): string 
 }
 
 /**
- * Returns whether two pedals are the same. Two sides of one axis, with the rest between them, are
- * not.
+ * Returns whether two pedals are the same button or the same travel of an axis. Two sides of one
+ * axis, with the rest between them, are two pedals.
  */
 export function sharesTravel(one: Pedal, other: Pedal): boolean {
   if (one.kind === 'button' || other.kind === 'button') {
@@ -112,6 +116,7 @@ export function sharesTravel(one: Pedal, other: Pedal): boolean {
   return !apart || Math.abs(one.released - other.released) > TRAVEL_MIN;
 }
 
+/** Returns the steering, -1 to 1, left positive. */
 function steer({ left, centre, right }: Steering, deadZone: number, raw: number): number {
   const towardsLeft = (raw - centre) * (left - centre) > 0;
   const travel = Math.abs((towardsLeft ? left : right) - centre);
@@ -121,6 +126,7 @@ function steer({ left, centre, right }: Steering, deadZone: number, raw: number)
   return towardsLeft ? beyond : beyond === 0 ? 0 : -beyond;
 }
 
+/** Returns how far the pedal is pressed, 0 to 1. */
 function press(pedal: Pedal, pad: Pick<PadState, 'axes' | 'buttons'>): number {
   const share = pedal.kind === 'button'
     ? pad.buttons[pedal.button]?.value ?? 0

@@ -1,13 +1,13 @@
 import { GUARD_ABSENCES, type GuardAbsence } from '../generated/kinds';
 import { bitsOf } from '../guard';
 
-/** Reasons why the person counts as absent or the inputs as unsound, the worst first. */
+/** Reasons why the operator counts as absent or the inputs as unusable, the worst first. */
 export const ABSENCES = [
   'hidden', 'unfocused', 'pad gone', 'pad frozen', 'pad unsound', 'calibrating', 'meta key', 'dead-man released',
 ] as const;
 export type Absence = (typeof ABSENCES)[number];
 
-/** The guard's name of each; `null` if a command has a separate field for it. */
+/** The guard's name of each absence; `null` if a command reports it in a separate field. */
 const GUARD_ABSENCE: Readonly<Record<Absence, GuardAbsence | null>> = {
   hidden: 'page hidden',
   unfocused: 'focus lost',
@@ -33,7 +33,10 @@ export class Presence {
     return this.#absences.has(absence);
   }
 
-  /** Ends the absences that a press or click on the page ends. */
+  /**
+   * Ends the absences that end once the operator presses a driving key, clicks on the page or
+   * focuses it.
+   */
   takeUp(): void {
     for (const absence of ['unfocused', 'pad gone', 'pad frozen', 'pad unsound', 'meta key'] as const) this.#absences.delete(absence);
   }
@@ -43,7 +46,7 @@ export class Presence {
     return ABSENCES.find((absence) => this.#absences.has(absence)) ?? null;
   }
 
-  /** Bits of the absences for a command. */
+  /** Bit mask of the absences, as a command contains it. */
   get bits(): number {
     const told = [...this.#absences].map((absence) => GUARD_ABSENCE[absence]).filter((absence) => absence !== null);
     return bitsOf<GuardAbsence>(GUARD_ABSENCES, told);
@@ -55,7 +58,7 @@ export type DeadMan = 'absent' | 'held' | 'released';
 const STORE = 'tautline.dead-man';
 
 /**
- * The dead-man input: a key or button that must be held while driving, if the person or the guard
+ * The dead-man input: a key or button that must be held while driving, if the operator or the guard
  * requires it.
  */
 export class DeadManInput {
@@ -84,6 +87,10 @@ export class DeadManInput {
     this.#required = true;
   }
 
+  /**
+   * Returns the state of the input. `held` means that its key or button is held. Otherwise the
+   * input is `absent` if neither the operator nor the guard wants one.
+   */
   read(held: boolean): DeadMan {
     if (held) return 'held';
     return this.#wanted || this.#required ? 'released' : 'absent';

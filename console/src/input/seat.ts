@@ -16,17 +16,21 @@ export interface Devices {
 
 /** Speed below which the machine counts as standing still. */
 export const STANDSTILL_MPS = 0.3;
-// Enough to stop gently on level ground, too little to lock a wheel.
+// Brake while the pedals are released. Enough to stop gently on level ground, too little to lock a
+// wheel.
 const GENTLE_BRAKE = 0.3;
 const CENTRE_PER_SECOND = 2;
-// After a late tick the ramps continue from where they were, without a jump.
+// Longest time by which one tick advances the ramps, so that nothing jumps after a late tick.
 const TICK_SECONDS_MAX = 0.1;
 
 /** Combines keys, devices and the state of the page into commands. */
 export class Seat {
   #keys: Position = REST;
+  /** Steering of the last command. */
   #steering = 0;
+  /** Throttle of the last command. */
   #throttle = 0;
+  /** True if the steering follows a device instead of the keys. */
   #padSteers = false;
   #gear = Gear.Drive;
   #emergencyStop = false;
@@ -44,6 +48,7 @@ export class Seat {
     return this.#release;
   }
 
+  /** Brakes fully until `resume`. */
   stop(): void {
     this.#emergencyStop = true;
     this.#keys = { ...REST, steering: this.#keys.steering };
@@ -53,20 +58,21 @@ export class Seat {
     this.#emergencyStop = false;
   }
 
+  /** Releases the pedals, brakes gently and centres the steering until `takeUp`. */
   letGo(reason: Release): void {
     this.#release = reason;
     this.#keys = REST;
   }
 
-  /** Resumes after a release: the person is back. */
+  /** Ends a release: the operator is present again. */
   takeUp(): void {
     this.#release = 'none';
     this.#keys = { ...REST, steering: this.#steering };
   }
 
   /**
-   * Changes between drive and reverse. Returns false while the car rolls or may roll, or the
-   * throttle is pressed.
+   * Changes between drive and reverse. Returns false and changes nothing while the car rolls or may
+   * roll, or the throttle is pressed.
    */
   toggleReverse(speedMps: number | null): boolean {
     if (this.#throttle > 0 || speedMps === null || Math.abs(speedMps) > STANDSTILL_MPS) return false;
@@ -74,6 +80,7 @@ export class Seat {
     return true;
   }
 
+  /** Returns the command of a tick, `seconds` after the last one. */
   command(devices: Devices, seconds: number): Controlled {
     const step = Math.min(TICK_SECONDS_MAX, Math.max(0, seconds));
     if (this.#release !== 'none') return this.#neutral(step);

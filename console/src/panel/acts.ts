@@ -17,7 +17,10 @@ const SIGNAL_IDS: Readonly<Record<Signal, string>> = {
   right: 'signal-right', hazard: 'signal-hazard',
 };
 
-/** Arm, reset, park and the signals, and the settings of dead-man input and sound. */
+/**
+ * The buttons arm, reset, park and those of the signals, and the settings of dead-man input and
+ * sound.
+ */
 export class ActsPanel {
   readonly #box = byId('acts');
   readonly #arm = byId<HTMLButtonElement>('act-arm');
@@ -53,8 +56,8 @@ export class ActsPanel {
   }
 
   /**
-   * `guard` is `null` if there is none, or it is not live. `shown` are the signals that the machine
-   * shows or is asked for.
+   * Updates the buttons. `guard` is `null` if there is none, or its state is not live. `shown` are
+   * the signals that the machine reports, or that were requested if it reports none.
    */
   show(guard: GuardView | null, shown: readonly Signal[]): void {
     this.#box.hidden = guard === null;

@@ -11,7 +11,7 @@ import { byId, setData, setText } from './element';
 
 /** Age in ms above which telemetry is shown as stale. */
 export const STALE_MS = 500;
-/** Shown instead of a mode: nobody knows what the machine does. */
+/** Shown instead of a mode while the guard is silent: nobody knows what the machine does. */
 export const GUARD_SILENT = 'Guard silent';
 
 export interface Facts {
@@ -27,7 +27,7 @@ export interface Facts {
   telemetryAgeMs: number | null;
   release: Release;
   acts: ActsView;
-  /** Device in use without data for long; `null` if there is none. */
+  /** Device in use that has sent nothing for long; `null` if there is none. */
   padQuiet: Quiet | null;
   /** Name of a frozen or unsound device in use; `null` if there is none. */
   padTroubled: string | null;
@@ -44,8 +44,9 @@ export interface Notice {
   title: string;
   detail: string;
   action?: Choice;
-  /** Further choices. */
+  /** Second choice. */
   other?: Choice;
+  /** Third choice. */
   third?: Choice;
 }
 
@@ -62,15 +63,18 @@ const SESSION_WORDS: Readonly<Record<SessionState, string>> = {
   [SessionState.Lost]: 'The session is lost',
 };
 
-/** Returns the most important notice, `null` if driving is undisturbed. The worst comes first. */
+/**
+ * Returns the most important notice; `null` if there is nothing to report. The functions are called
+ * in the order of importance.
+ */
 export function noticeOf(facts: Facts): Notice | null {
   const first = stopNotice(facts) ?? connectionNotice(facts) ?? standingNotice(facts);
-  // The list of vehicles shows the rest.
+  // The list of vehicles, in place of the picture, shows the rest.
   if (first !== null || facts.choosing) return first;
   return vehicleNotice(facts) ?? seatNotice(facts) ?? sourceNotice(facts) ?? sightNotice(facts) ?? recordNotice(facts);
 }
 
-/** Returns the notice of an unacknowledged stop, which comes before all others. */
+/** Returns the notice of an unacknowledged emergency stop, which comes before all others. */
 function stopNotice({ acts: { stopUnacknowledgedMs } }: Facts): Notice | null {
   if (stopUnacknowledgedMs === null || stopUnacknowledgedMs < UNACKNOWLEDGED_MS) return null;
   return {
@@ -149,7 +153,7 @@ function standingNotice({ standing }: Facts): Notice | null {
   }
 }
 
-/** Why this console no longer drives. */
+/** Why this console no longer drives, before the text that says who does. */
 const LOST: Readonly<Record<Reason, string>> = {
   consent: 'You agreed. ',
   standstill: 'It asked while the vehicle stood still. ',
@@ -183,17 +187,20 @@ function vehicleNotice(facts: Facts): Notice | null {
   return { ...notice, detail: `${notice.detail}${more.join('')}` };
 }
 
-/** Describes a silent guard, with the vehicle's reason if it sends one. */
+/** Describes a silent guard: with the vehicle's reason, if it sends one. */
 export function silentWords({ modeReason }: TelemetryView): string {
   return modeReason === '' ? 'the vehicle\'s guard sends nothing' : modeReason;
 }
 
-/** Returns the fault of the picture at the vehicle or on this page; empty if there is none. */
+/** Returns the fault of the picture on this page or at the vehicle; empty if there is none. */
 function sourceWords({ telemetry, pictureRefusal }: Facts): string {
   return pictureRefusal ?? telemetry?.sourceTrouble ?? '';
 }
 
-/** Returns the notice of a missing or untrustworthy picture while the vehicle is driven. */
+/**
+ * Returns the notice of a fault of the picture. If the guard has a notice, `vehicleNotice` appends
+ * the fault to it instead.
+ */
 function sourceNotice(facts: Facts): Notice | null {
   const words = sourceWords(facts);
   return words === '' ? null : { tone: 'warn', title: 'Problem with the picture', detail: sentence(words) };
@@ -204,7 +211,8 @@ function sentence(words: string): string {
 }
 
 /**
- * Returns the notice of a failed recording. It comes last, because it does not stop the vehicle.
+ * Returns the notice that the vehicle's black box or the operator does not record. It comes last,
+ * because it does not stop the vehicle.
  */
 function recordNotice({ telemetry, recorderTrouble }: Facts): Notice | null {
   const words = blackBoxWords(telemetry?.guard?.blackBox ?? 'absent');
@@ -212,7 +220,10 @@ function recordNotice({ telemetry, recorderTrouble }: Facts): Notice | null {
   return title === '' ? null : { tone: 'warn', title, detail: 'This drive is not fully recorded.' };
 }
 
-/** Returns why the operator's recorder has stopped, from its snapshot; empty if it has not. */
+/**
+ * Returns why the operator's recorder has stopped, from the values of its snapshot; empty if it has
+ * not.
+ */
 export function recorderTrouble(values: readonly ValueView[]): string {
   const told = values.find(({ name }) => name.startsWith(RECORDER_TROUBLE));
   return told === undefined ? '' : told.name.slice(RECORDER_TROUBLE.length);
@@ -250,7 +261,7 @@ function armedNotice({ steeringShown }: ActsView, sight: readonly Sight[]): Noti
   };
 }
 
-/** Returns the notice of a problem seen in the pictures while nothing else is wrong. */
+/** Returns the notice of a problem that the vehicle detects in its pictures. */
 function sightNotice({ telemetry }: Facts): Notice | null {
   const sight = telemetry?.sight ?? [];
   if (sight.includes('repeats')) {

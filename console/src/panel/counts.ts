@@ -6,26 +6,31 @@ import {
 import { byId, make, setData, setText } from './element';
 import { UNKNOWN, count, kilobytes, megabits, ms, percent } from './format';
 
-/** One row of a table, with a cell per column. */
+/** One row of a table. `cells` has a text for each column. */
 export interface Line {
   name: string;
   unit: string;
   hint: string;
   cells: string[];
-  /** True if a separator precedes it. */
+  /** True if a line separates it from the row above. */
   starts: boolean;
+  /** True if every value is zero or unknown. */
   zero: boolean;
 }
 
-/** A link as its sending and its receiving end observe it; `null` if not reported. */
+/**
+ * A link as its sending end (`out`) and its receiving end (`in`) observe it. `in` is `null` if that
+ * end does not report it.
+ */
 interface Both {
   out: LinkView;
   in: LinkView | null;
 }
 
+/** A measure with its tooltip (`hint`) and the text of its value. */
 type Measure = [name: string, unit: string, hint: string, of: (link: Both) => string];
 
-/** Measures of a link that no other panel shows, for both directions. */
+/** Measures of a link that no other panel shows, in either direction. */
 const MEASURES: readonly Measure[] = [
   ['sent', 'Mbit/s', 'Sent in the last second', ({ out }) => megabits(out.sentBps)],
   ['budget', 'Mbit/s', 'Share of the granted rate for media', ({ out }) => megabits(out.budgetBps)],
@@ -36,8 +41,8 @@ const MEASURES: readonly Measure[] = [
 ];
 
 /**
- * Measures that the panel of links shows for the direction from the vehicle, here for the direction
- * to it.
+ * Measures of the direction to the vehicle. The panel of links shows them only for the direction
+ * from it.
  */
 const BACK: readonly Measure[] = [
   ['arriving', 'Mbit/s', 'Received by the other end in the last second', (link) => (link.in === null ? UNKNOWN : megabits(link.in.receivedBps))],
@@ -46,8 +51,8 @@ const BACK: readonly Measure[] = [
 ];
 
 /**
- * Returns a row per measure and a column per link of `sender`. Packet counters that are all zero
- * are omitted.
+ * Returns a row per measure and a column per link of `sender`. `way` is `up` from the vehicle and
+ * `down` to it. Counters of packets that are zero on all links are omitted.
  */
 export function linkLines(sender: SnapshotView, receiver: SnapshotView | null, way: 'up' | 'down'): Line[] {
   const links = sender.links.map((out): Both => (
@@ -64,7 +69,8 @@ export function linkLines(sender: SnapshotView, receiver: SnapshotView | null, w
 }
 
 /**
- * A channel in one direction, as its sender and its receiver observe it; `null` if not reported.
+ * A channel in one direction, as its sender and its receiver observe it; `null` if that end does
+ * not report it.
  */
 interface Flow {
   head: string;
@@ -99,7 +105,7 @@ function flowsOf(from: SnapshotView | null, to: SnapshotView | null, way: string
   });
 }
 
-/** The counters of both ends as tables; not updated while closed. */
+/** The counters of both ends as tables. They are updated only while the card is open. */
 export class Counts {
   readonly #card = byId<HTMLDetailsElement>('counts');
   readonly #age = byId('counts-age');
@@ -111,7 +117,7 @@ export class Counts {
     byId('count-tables').append(this.#up.box, this.#down.box, this.#units.box);
   }
 
-  /** `ageMs` is the age of the vehicle's snapshot. */
+  /** `ageMs` is the age of the vehicle's snapshot; `null` if there is none. */
   show(vehicle: SnapshotView | null, operator: SnapshotView | null, ageMs: number | null): void {
     const old = ageMs !== null && ageMs > OLD_MS;
     setText(this.#age, ageText(ageMs));
@@ -125,7 +131,8 @@ export class Counts {
   }
 }
 
-// Snapshots come twice a second; some may be lost.
+// Age above which the vehicle's counters are shown as old. Snapshots come twice a second; some may
+// be lost.
 const OLD_MS = 3_500;
 
 /** A table that is rebuilt only when its columns or rows change. */

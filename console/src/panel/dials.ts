@@ -3,9 +3,9 @@ import { STALE_MS } from './banner';
 import { byId, setData, setText } from './element';
 import { UNKNOWN, signed } from './format';
 
-// Rotation of the drawn wheel at full lock.
+// Rotation of the drawn steering wheel at full lock.
 const WHEEL_DEGREES = 130;
-// Full width of the bar; road wheels rarely turn further.
+// Angle of the road wheels at which the bar reaches its end. They rarely turn further.
 const ROAD_WHEEL_DEGREES = 32;
 
 /** Steering wheel and pedals, as requested and as applied. */
@@ -43,7 +43,10 @@ export class Dials {
     this.#steerFill.style.transform = `scaleX(${(-share).toFixed(3)})`;
   }
 
-  /** Left is positive in a command and counterclockwise on the screen. */
+  /**
+   * Turns the drawn steering wheel. Left is positive in a command and counterclockwise on the
+   * screen.
+   */
   #turn(steering: number): void {
     const degrees = -steering * WHEEL_DEGREES;
     this.#wheel.setAttribute('transform', `rotate(${degrees.toFixed(1)})`);

@@ -8,11 +8,11 @@ export type DropGroup = 'operator' | 'vehicle' | 'console';
 export interface Drop {
   name: string;
   count: number;
-  /** Redundancy that was not needed: not a loss, so it is in no total. */
+  /** True for redundancy that was not needed. It is no loss, so it is summed separately. */
   surplus: boolean;
 }
 
-// Packets of a block that was already recovered.
+// Names of the drops that count packets of a block which was already recovered.
 const SURPLUS: ReadonlySet<string> = new Set(['packet_surplus']);
 const HEADINGS: Readonly<Record<DropGroup, string>> = {
   operator: 'Operator', vehicle: 'Vehicle', console: 'This page',
@@ -25,7 +25,7 @@ export function groupDrops(
   return { operator: marked(operator?.drops), vehicle: marked(vehicle?.drops), console: marked(video?.drops) };
 }
 
-/** Returns the sums of real drops and of surplus. */
+/** Returns the sum of real drops and the sum of surplus. */
 export function totals(groups: Record<DropGroup, Drop[]>): { dropped: number; surplus: number } {
   const all = Object.values(groups).flat();
   const sum = (surplus: boolean): number => all.reduce(
@@ -33,7 +33,7 @@ export function totals(groups: Record<DropGroup, Drop[]>): { dropped: number; su
   return { dropped: sum(false), surplus: sum(true) };
 }
 
-/** The drops, with their total in the heading; zeros only on request. */
+/** The drops, with their total in the heading. Those that are zero are shown only on request. */
 export class Drops {
   readonly #card = byId<HTMLDetailsElement>('drops');
   readonly #box = byId('drop-rows');

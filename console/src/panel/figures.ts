@@ -5,7 +5,10 @@ import { byId, setText, slug } from './element';
 import { UNKNOWN, megabits, ms, percent, quantity } from './format';
 import { Rows } from './rows';
 
-/** Values shown among the figures; all others are under Details. */
+/**
+ * Names of the values shown among the figures, and the ids of their elements. All other values are
+ * shown under Details.
+ */
 const PLACES: Readonly<Record<string, string>> = {
   'picture rate': 'capture-rate',
   'picture rate asked for': 'links-rate',
@@ -21,7 +24,7 @@ export class Figures {
   readonly #rate = byId('video-rate');
   readonly #lateOrLost = byId('late-or-lost');
 
-  /** `null` if not live. */
+  /** Each argument is `null` if not live. */
   show(vehicle: SnapshotView | null, operator: SnapshotView | null): void {
     if (vehicle === null || operator === null) for (const place of Object.values(PLACES)) setText(byId(place), UNKNOWN);
     for (const value of [...(vehicle?.values ?? []), ...(operator?.values ?? [])]) {
@@ -50,12 +53,12 @@ const FAULTS: Readonly<Record<Fault, string>> = {
   other: 'see the machine\'s fault memory',
 };
 
-/** Describes the machine's faults. */
+/** Describes the machine's faults; `none` if it has none. */
 export function faultNames(faults: Fault[]): string {
   return faults.length === 0 ? 'none' : faults.map((fault) => FAULTS[fault]).join(', ');
 }
 
-/** Formats the drawn picture rate, and the decimation if there is any. */
+/** Formats the rate of drawn pictures, and the frame decimation if there is any. */
 function pictureRate({ pictureRate: drawn, pictureInterval }: VideoView): string {
   return pictureInterval === 1 ? drawn.toFixed(0) : `${drawn.toFixed(0)}, 1 in ${pictureInterval}`;
 }
@@ -66,12 +69,13 @@ export function detailsOf(snapshot: SnapshotView): ValueView[] {
 }
 
 /**
- * Values of one end under Details. A value that is no longer reported keeps its row, with a dash.
+ * Values of one end under Details. A value that this end no longer reports keeps its row, with a
+ * dash.
  */
 export class Told {
   readonly #texts = new Map<string, string>();
 
-  /** Returns names and texts. `snapshot` is `null` if not live. */
+  /** Returns the text of each value by its name. `snapshot` is `null` if not live. */
   take(snapshot: SnapshotView | null): ReadonlyMap<string, string> {
     for (const name of this.#texts.keys()) this.#texts.set(name, UNKNOWN);
     for (const value of snapshot === null ? [] : detailsOf(snapshot)) this.#texts.set(value.name, quantity(value));
@@ -88,7 +92,7 @@ export class Details {
   readonly #vehicleTold = new Told();
   readonly #operatorTold = new Told();
 
-  /** `null` if not live. */
+  /** Each argument is `null` if not live. */
   show(
     status: StatusView | null, telemetry: TelemetryView | null, vehicle: SnapshotView | null,
     operator: SnapshotView | null, video: VideoView | null,

@@ -28,7 +28,7 @@ export function stateWords({ state, driver, sinceUnixMs }: VehicleView, nowUnixM
   }
 }
 
-/** Formats the time of day, or the date if it is more than a day ago. */
+/** Formats a time as the time of day, or as the date if it is more than a day ago. */
 export function sinceWords(unixMs: number, nowUnixMs: number): string {
   const at = new Date(unixMs);
   return nowUnixMs - unixMs < DAY_MS
@@ -36,13 +36,17 @@ export function sinceWords(unixMs: number, nowUnixMs: number): string {
     : at.toLocaleDateString();
 }
 
+/** Describes how many of the vehicle's links have a known address. */
 export function linkWords({ links, linkCount }: Pick<VehicleView, 'links' | 'linkCount'>): string {
   if (linkCount === 0) return UNKNOWN;
   const all = `${linkCount} link${linkCount === 1 ? '' : 's'}`;
   return links === 0 || links >= linkCount ? all : `${links} of ${all}`;
 }
 
-/** Returns whether the vehicle can be picked. An away vehicle is reserved until it returns. */
+/**
+ * Returns whether the vehicle can be picked. One that is away and has a driver is reserved for that
+ * driver.
+ */
 export function mayPick({ state, driver }: VehicleView): boolean {
   return state === 'free' || state === 'own' || state === 'away' && driver === null;
 }
@@ -64,7 +68,10 @@ export class Fleet {
     this.#list.addEventListener('keydown', (event) => this.#step(event));
   }
 
-  /** `fleet` is `null` if none was reported; `drives` means that this console may pick. */
+  /**
+   * `fleet` is `null` if the operator's process lists no vehicles. `drives` means that this console
+   * may pick one.
+   */
   show(fleet: FleetView | null, drives: boolean): void {
     const choosing = fleet !== null && fleet.picked === null;
     setData(this.#stage, 'choosing', String(choosing));

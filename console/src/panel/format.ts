@@ -3,7 +3,7 @@ import type { ValueView } from '../report';
 
 export const UNKNOWN = '–';
 
-/** At most three digits: 4.2, 42, 420. */
+/** Formats with one decimal below 10, else with none: 4.2, 42, 420. */
 export function ms(value: number | null): string {
   if (value === null) return UNKNOWN;
   return Math.abs(value) < 9.95 ? value.toFixed(1) : value.toFixed(0);
@@ -18,7 +18,7 @@ export function kilobytes(bytes: number): string {
   return ms(bytes / 1000);
 }
 
-/** Percentage without its sign: 0, 0.04, 1.2, 35. */
+/** Formats a share as a percentage without its sign: 0, 0.04, 1.2, 35. */
 export function percent(share: number | null): string {
   if (share === null) return UNKNOWN;
   const value = share * 100;
@@ -31,7 +31,7 @@ export function count(value: number): string {
   return value.toLocaleString('en-GB');
 }
 
-/** Formats a named value in units that people read. */
+/** Formats a named value in a unit that people read easily. A total is a count. */
 export function quantity({ number, unit, total }: Omit<ValueView, 'name'>): string {
   if (total) return count(number);
   switch (unit) {
@@ -53,7 +53,7 @@ export function kmh(mps: number | null): string {
   return mps === null ? UNKNOWN : signed(mps * 3.6, 0);
 }
 
-/** Formats without a minus sign before zero. */
+/** Formats with this number of decimals, and without a minus sign before zero. */
 export function signed(value: number, digits: number): string {
   const text = value.toFixed(digits);
   return Number(text) === 0 ? (0).toFixed(digits) : text;

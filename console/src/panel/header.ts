@@ -20,7 +20,7 @@ const CONNECTIONS: Readonly<Record<Connection['state'], [tone: string, text: str
   'not-admitted': ['bad', 'not admitted'],
 };
 
-/** The session is up, but nothing arrives from the vehicle. */
+/** Shown when the session is up, but no live telemetry arrives. */
 const SILENT: [tone: string, text: string] = ['bad', 'vehicle silent'];
 
 const STOP_WORDS = {
@@ -53,7 +53,7 @@ export class Header {
     });
   }
 
-  /** Shows whether this console may release its vehicle: only if it is held, or not reachable. */
+  /** Shows the button to release the vehicle, enabled if `mayLeave` allows it. */
   showLeave(fleet: FleetView | null, standing: Standing | null, status: StatusView | null, live: TelemetryView | null): void {
     this.#choosing = fleet !== null && fleet.picked === null;
     this.#leave.hidden = fleet === null || this.#choosing || standing?.role !== 'drives';
@@ -91,8 +91,8 @@ export class Header {
 }
 
 /**
- * Returns whether the vehicle is held, or its session or guard is not reachable; the operator's
- * process checks the same.
+ * Returns whether the vehicle may be released: its session is not established, or live telemetry
+ * shows that it is held or its guard silent. The operator's process checks the same.
  */
 export function mayLeave(status: StatusView | null, live: TelemetryView | null): boolean {
   if (status === null || status.sessionState !== SessionState.Established) return true;

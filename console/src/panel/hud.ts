@@ -10,15 +10,18 @@ import { UNKNOWN, kmh } from './format';
 
 /** Content of the overlay on the picture. */
 export interface Sight {
-  /** `null` if none is live. */
+  /** `null` if it is not live. */
   telemetry: TelemetryView | null;
   /** Gear requested on this page. */
   gearAsked: Gear;
-  /** Age in ms of the newest picture seen; `null` if there is none or its time is unknown. */
+  /**
+   * Age in ms of the newest picture seen; `null` before the first, Infinity if its capture time is
+   * unknown.
+   */
   pictureAgeMs: number | null;
-  /** No picture is expected: this console does not drive, or nothing is connected. */
+  /** True if no picture is expected: this console does not drive, or nothing is connected. */
   expectsNone: boolean;
-  /** `null` if the camera's position is unknown. */
+  /** `null` if the place of the vehicle's camera is unknown. */
   geometry: Geometry | null;
   /** Width of the picture divided by its height. */
   aspect: number;
@@ -35,16 +38,16 @@ const BAND_WORDS: Readonly<Record<Band, string>> = {
 
 const GEARS: Readonly<Record<Gear, string>> = { [Gear.Drive]: 'D', [Gear.Reverse]: 'R' };
 
-/** Countdowns are shown below this; longer ones are normal. */
+/** Largest time left at which a countdown is shown. Longer ones are normal while driving. */
 const COUNTDOWN_TOLD_MS = 150;
 
-/** Returns the countdown to show; `null` if there is none. */
+/** Returns the countdown to a stop if it is short enough to show; `null` otherwise. */
 export function countdownOf(guard: GuardView | null): GuardView['countdown'] {
   if (guard === null || (guard.mode !== 'driving' && guard.mode !== 'limited')) return null;
   return guard.countdown !== null && guard.countdown.leftMs <= COUNTDOWN_TOLD_MS ? guard.countdown : null;
 }
 
-/** Describes the picture's age; `null` if it is fresh or none is expected. */
+/** Describes the picture's age; `null` if the picture is fresh or none is expected. */
 export function ageWords({ pictureAgeMs, expectsNone }: Pick<Sight, 'pictureAgeMs' | 'expectsNone'>): string | null {
   if (expectsNone) return null;
   if (pictureAgeMs === null) return 'No picture seen yet';
@@ -52,7 +55,7 @@ export function ageWords({ pictureAgeMs, expectsNone }: Pick<Sight, 'pictureAgeM
   return pictureAgeMs <= LATE_MS ? null : `Picture ${(pictureAgeMs / 1000).toFixed(1)} s old`;
 }
 
-/** Describes a requested gear that differs from the machine's gear. */
+/** Describes the requested gear if it differs from the machine's; empty otherwise. */
 export function gearAskedWords(told: Gear | null, asked: Gear): string {
   return told === null || told === asked ? '' : `${GEARS[asked]} requested`;
 }
@@ -94,7 +97,8 @@ export class Hud {
     setText(this.#gear, letter);
     setData(this.#gear, 'gear', letter);
     setText(this.#gearAsked, gearAskedWords(gear, sight.gearAsked));
-    // The guard's figure covers the whole loop; without it the picture's age is shown.
+    // The guard's loop age also covers the way back to the vehicle. Without it, the picture's age
+    // is shown.
     const delayMs = guard?.loopAgeMs ?? sight.pictureAgeMs;
     this.#showDelay(sight.expectsNone ? null : delayMs);
     const countdown = countdownOf(guard);
@@ -107,7 +111,7 @@ export class Hud {
     this.#road.show(age === null ? aheadOf({ ...sight, delayMs }) : null, sight.aspect);
   }
 
-  /** Shows the mode. A reason that the banner shows is not repeated. */
+  /** Shows the mode and its reason. A reason that the banner shows is not repeated. */
   #showMode(telemetry: TelemetryView | null): void {
     if (telemetry === null) {
       this.#setMode('none', UNKNOWN, '');
@@ -132,21 +136,23 @@ export class Hud {
   }
 }
 
-/** At lower speeds the lines would only cover the bonnet. */
+/** Speed below which the distances are not drawn: they would only cover the bonnet. */
 const SPEED_MIN_MPS = 0.5;
 
-/**
- * Distances ahead in metres: until the vehicle reacts to what is seen now, and until it stands; and
- * the steering angle of the track.
- */
+/** The vehicle's track ahead, with distances from its front. */
 interface Ahead {
   geometry: Geometry;
   steeringAngleRad: number;
+  /** Metres driven before the vehicle can react to what is seen now. */
   reactionM: number;
+  /** Metres driven until standstill, if it brakes after `reactionM`. */
   stopM: number;
 }
 
-/** Returns the distances; `null` if some value is unknown, or the vehicle hardly moves forward. */
+/**
+ * Returns the track ahead; `null` if a value for it is unknown, or the vehicle hardly moves
+ * forward.
+ */
 export function aheadOf(
   { telemetry, geometry, delayMs }: Pick<Sight, 'telemetry' | 'geometry'> & { delayMs: number | null },
 ): Ahead | null {
@@ -159,8 +165,8 @@ export function aheadOf(
 }
 
 /**
- * Reaction distance and the braking distance after it, on flat ground ahead of a level vehicle. The
- * braking is the guard's manoeuvre; a person who brakes fully stops sooner.
+ * Draws the reaction distance and the braking distance after it, on flat ground ahead of a level
+ * vehicle. The braking is that of a stop by the guard; a person who brakes fully stops sooner.
  */
 class Road {
   readonly #box = byId<SVGSVGElement>('road');

@@ -4,6 +4,7 @@ import { byId, make, setData, setText } from './element';
 import { UNKNOWN, megabits, ms, percent } from './format';
 import { Sparkline } from './sparkline';
 
+/** Cuts or restores the emulated link of this index. */
 export type CutLink = (index: number, cut: boolean) => void;
 
 const STATE_WORDS: Readonly<Record<LinkState, string>> = {
@@ -11,9 +12,10 @@ const STATE_WORDS: Readonly<Record<LinkState, string>> = {
   [LinkState.Up]: 'up',
   [LinkState.Silent]: 'silent',
 };
+/** Time between two points of the charts. */
 const SAMPLE_MS = 500;
 
-/** The table of links with two rows each, and buttons to cut emulated links. */
+/** The table of links, with two rows for each, and buttons to cut emulated links. */
 export class Links {
   readonly #table = byId('links');
   readonly #body = byId<HTMLTableSectionElement>('link-rows');
@@ -25,13 +27,13 @@ export class Links {
 
   constructor(readonly cut: CutLink) {}
 
-  /** Shows all figures as unknown. */
+  /** Shows all figures as unknown, because they are not live. */
   fade(): void {
     setData(this.#body, 'live', 'false');
     for (const row of this.#rows) row.fade();
   }
 
-  /** Shows the direction from the vehicle: `operator` receives, `vehicle` sends. */
+  /** Shows the direction from the vehicle, in which `vehicle` sends and `operator` receives. */
   show(status: StatusView, operator: SnapshotView | null, vehicle: SnapshotView | null, nowMs: number): void {
     setData(this.#body, 'live', 'true');
     const links = operator?.links ?? [];
@@ -54,7 +56,7 @@ export class Links {
     for (const row of this.#rows) row.sparkline.draw(rateMax, owdMax);
   }
 
-  /** Rebuilds rows and buttons only when the set of links changes. */
+  /** Rebuilds rows and buttons if the set of links has changed. */
   #arrange(status: StatusView, links: LinkView[]): void {
     const shape = JSON.stringify([
       links.map((link) => [link.link, link.name]), status.emulatedLinks.map((link) => link.name)]);
@@ -85,7 +87,7 @@ export class Links {
   }
 }
 
-/** Two rows of the table: figures, and the texts below them. */
+/** The two rows of a link: its figures, and the texts below them. */
 class Row {
   readonly #name = make('span', { class: 'name' });
   readonly #way = make('td', {}, this.#name);
@@ -170,7 +172,10 @@ function rateControl({ grantedBps, control }: LinkView): string {
     + `queueing delay ${ms(control.queueingMs)} ms, last change: ${control.cause}`;
 }
 
-/** Describes a relayed link, with the round trip that the relay adds to a direct link. */
+/**
+ * Describes a relayed link, with the round-trip time that the relay adds compared with a direct
+ * link; empty if the link is direct.
+ */
 function detour(link: LinkView): string {
   if (!link.relayed) return '';
   return link.detourMs === null ? ', relayed' : `, relayed: +${ms(link.detourMs)} ms`;

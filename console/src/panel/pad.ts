@@ -38,7 +38,10 @@ export class PadPanel {
     return this.#calibration !== null;
   }
 
-  /** Samples the device once a tick, so that no movement between two updates is missed. */
+  /**
+   * Samples the device that is being calibrated. Call it once a tick, so that no movement between
+   * two updates of the page is missed.
+   */
   observe(): void {
     if (this.#calibration === null) return;
     const pad = this.pads.pad(this.#calibration.index);
@@ -147,7 +150,7 @@ export class PadPanel {
   }
 }
 
-/** Summarizes the devices that drive, and whether one needs calibration. */
+/** Summarizes the devices in use, or reports a touched device that needs calibration. */
 export function inputWords(views: readonly DeviceView[]): { words: string; tone: string } {
   const used = views.filter(({ parts }) => parts.length > 0).length;
   if (used === 0 && views.some(({ state, wasTouched }) => state === 'not known' && wasTouched)) {

@@ -10,6 +10,7 @@ export class Rows {
     parent.append(this.box);
   }
 
+  /** Sets the text of the row with this `testId`. */
   set(name: string, value: string, testId: string, kind = ''): void {
     let entry = this.#values.get(testId);
     if (entry === undefined) {

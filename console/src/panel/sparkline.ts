@@ -1,7 +1,7 @@
 export interface Point {
-  /** Drawn as an area. */
+  /** Received rate, drawn as an area. */
   rateBps: number;
-  /** Drawn as a line; `null` leaves a gap. */
+  /** One-way delay, drawn as a line; `null` leaves a gap. */
   owdMs: number | null;
 }
 
@@ -21,7 +21,7 @@ export class Sparkline {
     if (this.#points.length > POINTS) this.#points.shift();
   }
 
-  /** Draws with scales shared by all links, so that they can be compared. */
+  /** Draws the points. The scales are shared by all links, so that they can be compared. */
   draw(rateMaxBps: number, owdMaxMs: number): void {
     const scale = window.devicePixelRatio;
     const { canvas } = this;
@@ -40,6 +40,7 @@ export class Sparkline {
     this.#line(context, x, (owdMs) => y(owdMs / Math.max(OWD_FLOOR_MS, owdMaxMs)), scale);
   }
 
+  /** Largest rate and delay of the points. */
   get most(): { rateBps: number; owdMs: number } {
     return {
       rateBps: Math.max(0, ...this.#points.map((point) => point.rateBps)),

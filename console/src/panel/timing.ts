@@ -27,7 +27,7 @@ export class Timing {
     new ResizeObserver(() => this.#plot.setSize(this.#size())).observe(this.#box);
   }
 
-  /** Adds a point to the chart. */
+  /** Adds a point to the chart; `null` leaves a gap. */
   observe(latency: LatencyView | null, atMs: number): void {
     const [times, p50, p95, p99] = this.#columns;
     times.push(atMs / 1000);

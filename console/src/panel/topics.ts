@@ -3,8 +3,8 @@ import { byId, make, setText } from './element';
 import { UNKNOWN, count } from './format';
 
 /**
- * Describes a topic and its newest unit. `sinceMs` is the time since the report; `null` if it is
- * not live.
+ * Describes a topic and its newest unit. `sinceMs` is the time since the vehicle's report; `null`
+ * if the report is not live.
  */
 export function topicWords({ encoding, schema, newest }: TopicView, sinceMs: number | null): string {
   const kind = [encoding || 'encoding not declared', schema].filter((word) => word !== '').join(' ');

@@ -1,7 +1,7 @@
 import type { Standing } from '../wire';
 import { UNKNOWN } from './format';
 
-/** Number of letters that make a key recognizable. */
+/** Number of letters of a public key that are shown, enough to recognize it. */
 const KEY_LETTERS = 8;
 
 /** Describes who drives and who else is connected, in one line. */

@@ -1,9 +1,12 @@
 import type { PictureFormat } from '../wire';
 
-/** Typical strip, used before the vehicle's picture format is known: a sixth of 1280x720. */
+/** Typical strip, assumed before the vehicle's picture format is known: a sixth of 1280x720. */
 const USUAL = { codec: 'avc1.42c01f', width: 1280, height: 120 };
 
-/** Returns whether this browser decodes such strips in hardware; `null` if unknown. */
+/**
+ * Returns whether this browser decodes the strips of `picture` in hardware, or those of a typical
+ * picture if it is `null`; `null` if unknown.
+ */
 export async function decodesByHardware(
   picture: PictureFormat | null, decoder: Pick<typeof VideoDecoder, 'isConfigSupported'> | undefined,
 ): Promise<boolean | null> {

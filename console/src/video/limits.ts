@@ -1,14 +1,17 @@
 import type { PictureFormat } from '../wire';
 
-/** Largest picture of H.264 level 5.1, such as 4096x2304. No operator's screen shows more. */
+/**
+ * Pixels of the largest picture of H.264 level 5.1, such as 4096x2304. No operator's screen shows
+ * more.
+ */
 export const PIXELS_MAX = 36_864 * 256;
 /**
- * Sizes that the browser is asked about, largest first, and whether only hardware decodes them in
- * time.
+ * Sizes of pictures that the browser is asked about, largest first, and whether only hardware
+ * decodes them in time.
  */
 const SIZES: readonly [width: number, height: number, hardware: boolean][] = [
   [4096, 2304, true], [3840, 2160, true], [2560, 1440, true], [1920, 1080, false], [1280, 720, false]];
-/** Level 5.1, which covers all of these sizes. */
+/** H.264 at level 5.1, which covers all of these sizes. */
 const CODEC = 'avc1.42c033';
 const STRIPS = 6;
 
@@ -30,8 +33,8 @@ export async function pixelsShown(decoder: Pick<typeof VideoDecoder, 'isConfigSu
 }
 
 /**
- * Returns why a picture is not shown: its decoders and canvas would block this page for seconds.
- * `null` if it is shown.
+ * Returns why a picture is not shown: it is so large that its decoders and canvas would block this
+ * page for seconds. `null` if it is shown.
  */
 export function refusalOf({ width, height }: PictureFormat): string | null {
   if (width * height <= PIXELS_MAX) return null;

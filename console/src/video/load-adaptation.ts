@@ -1,23 +1,28 @@
 import type { Origin } from './strip';
 
-// A fast enough computer shows a slice in half of this time, including one frame at 60 Hz.
+// A slice is late if it is shown more than this after the earliest time at which it could have
+// arrived. A fast enough computer needs half of it, including one frame at 60 Hz.
 const LATE_MS = 60;
+// Time over which late slices are counted. A span is late if most of its slices are.
 const SPAN_MS = 300;
-// Decoders are slow in their first second on every computer; fewer pictures help.
+// The first second does not count: decoders are slow in it on every computer. Fewer pictures help
+// them.
 const BEGIN_MS = 1_000;
 const BEGIN_INTERVAL = 2;
-// A single late span may be the end of an outage, when all delayed slices arrive at once.
+// Successive late spans after which fewer pictures are requested. A single one may be the end of an
+// outage, when all delayed slices arrive at once.
 const LATE_SPANS_MAX = 2;
-// Lateness within this time after a trial started is due to the trial.
+// A span that is late within this time after a trial started is due to the trial.
 const TRIAL_BEGIN_MS = 1_500;
-// Below ten pictures a second nobody drives well, however fresh they are. 5 ms of tolerance for
-// clocks.
+// Longest period between requested pictures: below ten pictures a second nobody drives well,
+// however fresh they are. 5 ms of tolerance for clocks.
 const PERIOD_MAX_MS = 105;
-// Limit of the video feedback message.
+// Largest picture interval that the video feedback message can request.
 const INTERVAL_MAX = 8;
+// Shortest and longest time without a late span before a trial.
 const CALM_MIN_MS = 10_000;
 const CALM_MAX_MS = 300_000;
-// Lateness within this time after a trial makes the trial a failure.
+// A trial has failed if fewer pictures are requested within this time after it started.
 const TRIAL_MS = 10_000;
 
 /**
@@ -25,17 +30,23 @@ const TRIAL_MS = 10_000;
  *
  * It begins with every second picture and tries all of them after one second. When more than half
  * of the slices are late for 0.6 s, or for 0.3 s at the start of a trial, n grows by one. After ten
- * seconds without a late span, it tries one less. Each failed trial doubles the time until the
- * next.
+ * seconds without a late span, a trial requests n - 1. Each failed trial doubles the time before
+ * the next.
  */
 export class LoadAdaptation {
   #pictureInterval = BEGIN_INTERVAL;
+  /** True during the first second. */
   #begins = true;
   /** Newest slice of the topmost strip. */
   #newest: Origin | null = null;
-  /** Interval between pictures of the camera, including omitted ones. */
+  /**
+   * Interval between pictures of the camera, including those that were not requested; `null` if
+   * unknown.
+   */
   #periodMs: number | null = null;
+  /** Late slices of the current span. */
   #late = 0;
+  /** Other slices of the current span. */
   #inTime = 0;
   #spanFromMs: number | null = null;
   #lateSpans = 0;
@@ -49,7 +60,7 @@ export class LoadAdaptation {
   }
 
   /**
-   * Handles a slice on the screen, `tookMs` after the earliest time at which it could have arrived.
+   * Handles a slice that was shown `tookMs` after the earliest time at which it could have arrived.
    */
   add(origin: Origin, tookMs: number, nowMs: number): void {
     if (origin.strip === 0) this.#watch(origin);
@@ -75,7 +86,7 @@ export class LoadAdaptation {
     this.#inTime = 0;
   }
 
-  /** Handles slices that were given up for lack of time. */
+  /** Handles slices that were never shown for lack of time. */
   addLost(count: number): void {
     this.#late += count;
   }

@@ -1,9 +1,9 @@
 import type { Origin } from './strip';
 
 export interface PainterEvents {
-  /** Draws the frame, which is closed afterwards. */
+  /** Draws the frame. The caller closes it afterwards. */
   draw(frame: VideoFrame, origin: Origin): void;
-  /** Called at the screen's next frame, which shows what was drawn before this call. */
+  /** Called at each animation frame, which shows what was drawn before this call. */
   frame(): void;
   /** Called if a newer frame of the same strip replaces one that was never drawn. */
   superseded(): void;
@@ -12,19 +12,24 @@ export interface PainterEvents {
 /**
  * Draws each strip at most twice per screen frame, the second time with its newest frame.
  *
- * The first frame of a strip is drawn on arrival, which spreads the work. A second one waits for
- * the animation frame. A slow browser has fewer animation frames, so it draws less instead of
- * later. A hidden page has none: the newest frame waits undrawn.
+ * The first frame of a strip is drawn on arrival, which spreads the work. Another waits for the
+ * animation frame. A slow browser has fewer animation frames, so it draws less instead of later. A
+ * hidden page has none: the newest frame of each strip waits undrawn.
  */
 export class Painter {
-  /** By strip. */
+  /** Frame to draw at the next animation frame, by strip. */
   readonly #waiting = new Map<number, { frame: VideoFrame; origin: Origin }>();
+  /** Strips drawn since the last animation frame. */
   readonly #drawn = new Set<number>();
+  /** True if an animation frame is requested. */
   #asked = false;
 
   constructor(readonly events: PainterEvents, readonly atNextFrame: (call: () => void) => void) {}
 
-  /** Takes ownership of the frame and closes it in every case. */
+  /**
+   * Draws the frame, or keeps it until the next animation frame. Takes ownership, and closes the
+   * frame in every case.
+   */
   offer(frame: VideoFrame, origin: Origin): void {
     if (this.#drawn.has(origin.strip)) {
       const older = this.#waiting.get(origin.strip);
@@ -40,7 +45,7 @@ export class Painter {
     this.#ask();
   }
 
-  /** Drops the waiting frames. */
+  /** Drops the frames that wait to be drawn. */
   clear(): void {
     for (const { frame } of this.#waiting.values()) frame.close();
     this.#waiting.clear();

@@ -13,12 +13,13 @@ import { Stages } from './stages';
 import { type Origin, StripDecoder, type StripDrop, handedOnAtMs } from './strip';
 
 const WINDOW_MS = 10_000;
-// Eight strips at 120 pictures/s for ten seconds.
+// Samples of eight strips at 120 pictures/s for ten seconds.
 const SAMPLES_MAX = 9_600;
 const STAMP_EVERY_MS = 1_000;
-// An answer takes a round trip and an encoder's turn. Faster requests only cause more IDRs.
+// Shortest time between two requests for an IDR of a strip. An answer takes a round trip and an
+// encoder's turn; faster requests only cause more IDRs.
 const REQUEST_EVERY_MS = 250;
-// Incomplete pictures to keep; older ones never complete.
+// Largest number of incomplete pictures to keep; older ones never complete.
 const OPEN_PICTURES_MAX = 32;
 
 type PlayerDrop = StripDrop | 'superseded before drawn' | 'canvas lost' | 'unknown strip' | 'before hello';
@@ -38,11 +39,11 @@ export class Player {
   readonly #pictures = new Rate(1_000);
   readonly #bits = new Rate(1_000);
   readonly #drawMs = new Rate(1_000);
-  /** Picture number to the mask of its drawn strips. */
+  /** Mask of the drawn strips of each incomplete picture, by picture number. */
   readonly #open = new Map<number, number>();
   readonly #painter: Painter;
   readonly #seen = new Seen();
-  /** Strips drawn since the screen's last frame. */
+  /** Strips drawn since the last animation frame. */
   #drawn: Origin[] = [];
   /** True if the page is visible: nobody sees what is drawn on a hidden one. */
   visible = true;
@@ -51,8 +52,8 @@ export class Player {
   #stampedAtMs = 0;
 
   /**
-   * `requestKeyframe`: bit n requests an IDR of strip n. `atNextFrame` calls once, before the
-   * screen's next frame.
+   * `requestKeyframe` requests an IDR of strip n for each bit n that is set. `atNextFrame` calls
+   * its argument once, at the next animation frame.
    */
   constructor(
     readonly screen: Screen,
@@ -71,10 +72,11 @@ export class Player {
   }
 
   /**
-   * Starts new decoders: earlier slices belong to another connection or have another size.
+   * Starts new decoders for pictures of this format. Earlier slices belong to another connection or
+   * have another size.
    *
-   * `isSame` means the same vehicle. Its picture then stays on the screen and counts as seen until
-   * new ones arrive, and load adaptation keeps its state.
+   * `isSame` means that the vehicle is the same. Its picture then stays on the screen and counts as
+   * seen until new ones arrive, and load adaptation keeps its state.
    */
   start(picture: PictureFormat, isSame = false): void {
     const keeps = isSame && this.#decoders.length === picture.strips.length;
@@ -108,6 +110,7 @@ export class Player {
     this.#open.clear();
   }
 
+  /** Decodes a slice, or counts it as a drop. */
   feed(slice: Slice): void {
     const now = nowMs();
     this.#bits.add(slice.bytes.length * 8, now);
@@ -165,7 +168,7 @@ export class Player {
     if (clock === null || !this.visible) return;
     for (const origin of drawn) {
       if (origin.capturedAtUs === 0) continue;
-      // The page may be far from the operator's process; that delay is not due to this computer.
+      // The round trip between page and operator's process is not due to this computer.
       const arrivesAtMs = handedOnAtMs(origin, clock.offsetMs) + clock.rttMs / 2;
       this.#load.add(origin, now - arrivesAtMs, now);
     }
@@ -214,6 +217,7 @@ export class Player {
     }
   }
 
+  /** Requests an IDR of the strip, unless that was done just before. */
   #want(strip: number): void {
     const now = nowMs();
     if (now - (this.#requestedAtMs[strip] ?? -Infinity) < REQUEST_EVERY_MS) return;

@@ -2,12 +2,12 @@ import { STAMP_HEIGHT, STAMP_WIDTH, readStamp } from '../stamp';
 import type { PictureFormat } from '../wire';
 import { Seams } from './seams';
 
-/** The canvas. Strips are drawn as they arrive. */
+/** The canvas, on which strips are drawn as they arrive. */
 export class Screen {
   readonly #context: OffscreenCanvasRenderingContext2D;
   /**
-   * A canvas of its own: reading back from the picture would make the browser draw it in software
-   * from then on.
+   * A separate canvas to read the stamp from: reading back from the picture would make the browser
+   * draw it in software from then on.
    */
   readonly #stamp: OffscreenCanvasRenderingContext2D;
   readonly #seams: Seams;
@@ -48,14 +48,14 @@ export class Screen {
     if (rows === undefined) return;
     const [y, height] = rows;
     const width = this.canvas.width;
-    // drawImage uses coordinates within the visible rectangle; padding is cut off.
+    // drawImage uses coordinates within the visible rectangle. The source sizes leave out padding.
     const sourceWidth = Math.min(frame.displayWidth, width);
     const sourceHeight = Math.min(frame.displayHeight, height);
     this.#context.drawImage(frame, 0, 0, sourceWidth, sourceHeight, 0, y, width, height);
     void this.#seams.take(frame, strip);
   }
 
-  /** Reads the stamp of a first strip; `null` if it has none. */
+  /** Reads the stamp from a frame of the first strip; `null` if it has none. */
   stampOf(frame: VideoFrame): number | null {
     if (frame.displayWidth < STAMP_WIDTH || frame.displayHeight < STAMP_HEIGHT) return null;
     this.#stamp.drawImage(frame, 0, 0, STAMP_WIDTH, STAMP_HEIGHT, 0, 0, STAMP_WIDTH, STAMP_HEIGHT);
@@ -70,7 +70,7 @@ function context(canvas: OffscreenCanvas, settings: CanvasRenderingContext2DSett
 }
 
 /**
- * Returns whether the browser draws with a GPU. Without one, a desynchronized canvas is copied
+ * Returns whether the browser draws with a GPU. Without one, a desynchronized canvas is copied as a
  * whole with each picture, which costs 50 % more and gains nothing.
  */
 function hasGraphicsProcessor(): boolean {

@@ -1,31 +1,33 @@
-/** Decoded rows of a strip at its neighbours, in I420 with `ROWS` luma rows. */
+/** Decoded rows at the upper and lower end of a strip, in I420 with `ROWS` luma rows each. */
 interface Edges {
   upper: Uint8Array;
   lower: Uint8Array;
 }
 
-// Luma rows on either side of a seam; half as many for chroma.
+// Luma rows that are read on either side of a seam; half as many for chroma.
 const ROWS = 4;
-// The outermost rows are not drawn: they only provide the chroma that a browser interpolates from.
+// Outermost rows on either side that are not drawn: they only provide the chroma that a browser
+// interpolates from.
 const MARGIN = 2;
-// Largest change of a sample, as a share of the mean excess. With 1, a street at 2 Mbit/s keeps
-// steps that are 5 % too large; with 1.5 or 2, 3 %.
+// Largest change of a sample, as a factor of the mean excess of the step at the seam. With 1, a
+// street at 2 Mbit/s keeps steps that are 5 % too large; with 1.5 or 2, 3 %.
 const EXCESS_SHARE = 1.5;
 const CLIP_MAX = 8;
 
 /**
- * Smooths the steps between strips. Each strip is a stream of its own, so no decoder filters across
- * them.
+ * Smooths the steps in the picture between strips. Each strip is a stream of its own, so no decoder
+ * filters across them.
  *
  * Frames of hardware decoders are left unchanged: their rows would have to be read back from the
  * GPU.
  */
 export class Seams {
   #strips: [y: number, height: number][] = [];
-  /** Edges of the newest frame of each strip. */
+  /** Edges of the newest frame of each strip; undefined if they could not be read. */
   #edges: (Edges | undefined)[] = [];
+  /** Count of the frames of each strip. */
   #newest: number[] = [];
-  /** True if the seam above the strip is shown smoothed. */
+  /** True for each strip whose upper seam is shown smoothed. */
   #isSmooth: boolean[] = [];
 
   constructor(readonly context: OffscreenCanvasRenderingContext2D) {}
@@ -38,7 +40,10 @@ export class Seams {
     this.#isSmooth = strips.map(() => false);
   }
 
-  /** Smooths the seams of a strip whose frame was just drawn. The frame may be closed meanwhile. */
+  /**
+   * Smooths both seams of a strip whose frame was just drawn. The frame may be closed before this
+   * ends.
+   */
   async take(frame: VideoFrame, strip: number): Promise<void> {
     const strips = this.#strips;
     const [width, height] = [frame.displayWidth, frame.displayHeight];
@@ -56,7 +61,7 @@ export class Seams {
     const [, shownHeight] = strips[strip]!;
     try {
       const [upper, lower] = await Promise.all([rows(0), rows(shownHeight - ROWS)]);
-      // A newer frame was first, or the strips have changed.
+      // A newer frame has replaced this one, or the strips have changed.
       if (strips !== this.#strips || this.#newest[strip] !== turn) return;
       this.#edges[strip] = { upper, lower };
     } catch {
@@ -68,8 +73,8 @@ export class Seams {
   }
 
   /**
-   * Draws the rows around the top of a strip, if both sides are known and the seam is or was
-   * smoothed.
+   * Draws the smoothed rows around the top of a strip, if both sides are known. Rows that need no
+   * smoothing are drawn only if they were shown smoothed before.
    */
   #smooth(strip: number, width: number, colorSpace: VideoColorSpace): void {
     const [above, below] = [this.#edges[strip - 1]?.lower, this.#edges[strip]?.upper];
@@ -104,11 +109,11 @@ export function bandOf(above: Uint8Array, below: Uint8Array, width: number): { b
 }
 
 /**
- * Smooths the step between the second and third of four rows like H.264's deblocking filter
- * (8.7.2.3). Returns whether anything changed.
+ * Smooths the step between the second and third of four rows of `width`, like H.264's deblocking
+ * filter (8.7.2.3). Returns whether anything changed.
  *
- * The clipping value is the mean excess of the step over the steps next to it. So the quantizer
- * need not be known, and rows without a seam stay unchanged.
+ * The clipping value follows from the mean excess of this step over the steps next to it. So the
+ * quantizer need not be known, and rows without a seam stay unchanged.
  */
 function smooth(rows: Uint8Array, width: number): boolean {
   let excess = 0;

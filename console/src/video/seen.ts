@@ -6,22 +6,22 @@ export interface Coded {
   /** Number of preceding slices of the strip that its content depends on; `null` if unknown. */
   history: number | null;
   /**
-   * Set if the operator's process knows of an earlier loss that the slices do not show, such as
+   * True if the operator's process knows of an earlier loss that the slices do not show, such as
    * that of an IDR.
    */
   corrupt: boolean;
 }
 
 /**
- * Tracks whether a strip is clean: nothing that it is predicted from was lost.
+ * Tracks whether a strip is clean: nothing was lost that its content is predicted from.
  *
- * It uses only the slices, like the concealment in the operator's process. An IDR starts a clean
- * chain. A skip slice replaces a lost one. A slice is clean again if its whole history arrived
- * since then.
+ * It uses only the slices, like the concealment in the operator's process. An IDR makes the strip
+ * clean. A skip slice replaces a lost one, and the strip is not clean with it. A predicted slice
+ * makes it clean again if its whole history arrived after the loss.
  */
 export class Chain {
   #clean = false;
-  /** Slices since the newest lost one, which is not counted. */
+  /** Number of slices after the newest lost one. */
   #unbroken = 0;
 
   /** Handles the next decoded slice. Returns whether the strip is clean with it. */
@@ -42,51 +42,55 @@ export class Chain {
     return this.#clean;
   }
 
-  /** Handles a restart of the decoder. */
+  /** Handles a restart of the decoder, after which the strip is not clean. */
   break(): void {
     [this.#clean, this.#unbroken] = [false, 0];
   }
 }
 
-/** Content of a strip on the screen. */
+/** Picture that a strip on the screen belongs to. */
 export interface Shown {
   picture: number;
-  /** Guard's tick in the picture's stamp; 0 if none. */
+  /** Guard's tick in the picture's stamp; 0 if it has none. */
   tick: number;
+  /** Capture time in Unix microseconds on the operator's clock; 0 if unknown. */
   capturedAtUs: number;
 }
 
 /**
- * Tracks the newest picture that a person could see. Every strip of it, or of a newer picture, was
- * clean and drawn, and an animation frame followed while the page was visible.
+ * Tracks the newest picture that a person could see: each strip showed this picture or a newer one,
+ * clean and drawn before an animation frame on a visible page.
  *
- * A strip that is corrupt or concealed keeps its last clean content, which ages.
+ * A corrupt or concealed strip counts with its last clean content, which ages.
  */
 export class Seen {
   #drawn: (Shown | null)[] = [];
   #seen: (Shown | null)[] = [];
 
-  /** Starts over with this number of strips, none of them seen. */
+  /** Starts over with `stripCount` strips, none of them seen. */
   arrange(stripCount: number): void {
     this.#drawn = Array.from({ length: stripCount }, () => null);
     this.#seen = [...this.#drawn];
   }
 
-  /** Handles a drawn clean strip, which the next frame shows. */
+  /** Handles a clean strip that was drawn. The next animation frame shows it. */
   draw(strip: number, shown: Shown): void {
     const before = this.#drawn[strip] ?? null;
-    // The camera counts from the start again: earlier numbers do not compare.
+    // The picture numbers have started again, so earlier ones do not compare with them.
     if (before !== null && isAfter(before.picture, shown.picture)) this.arrange(this.#drawn.length);
     if (strip >= this.#drawn.length) return;
     this.#drawn[strip] = { picture: shown.picture, tick: shown.tick, capturedAtUs: shown.capturedAtUs };
   }
 
-  /** Handles an animation frame. Strips drawn after it appear with the next one. */
+  /**
+   * Handles an animation frame. Strips drawn after it appear with the next one, and nothing is seen
+   * on a page that is not `visible`.
+   */
   frame(visible: boolean): void {
     if (visible) this.#seen = [...this.#drawn];
   }
 
-  /** Discards what was drawn since the last frame. */
+  /** Discards what was drawn since the last animation frame, because the canvas was lost. */
   lose(): void {
     this.#drawn = [...this.#seen];
   }
@@ -108,6 +112,7 @@ function isAfter(a: number, b: number): boolean {
 }
 
 /**
- * Value for a history of at least this length, or an unknown one: `Encoded::LONG` of the encoder.
+ * Value that stands for every history of at least this length, and for an unknown one:
+ * `Encoded::LONG` of the encoder.
  */
 const LONG = 254;

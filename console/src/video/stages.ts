@@ -2,14 +2,16 @@ import { LatencyWindow } from '../latency';
 import type { StageView } from '../report';
 import { type Origin, handedOnAtMs } from './strip';
 
-// People read these figures, and sorting thousands of samples five times is expensive.
+// Shortest time between two updates. People read these figures, and sorting thousands of samples
+// five times is expensive.
 const VIEW_EVERY_MS = 1_000;
 
 const NAMES = ['camera-and-encoder', 'network', 'bridge', 'decoder', 'canvas'] as const;
 
 /**
  * Latency from capture to canvas by stage: encoding, the links up to the operator's process, the
- * bridge to the worker's decoder, decoding, and drawing. The last three are the browser's.
+ * bridge from there to the worker's decoder, decoding, and drawing. The last three depend on this
+ * browser.
  */
 export class Stages {
   readonly #windows: readonly LatencyWindow[];

@@ -1,29 +1,30 @@
 import type { Slice } from '../wire';
 import { Chain } from './seen';
 
-/** Origin of a decoded strip. */
+/** Data of a slice that its decoded frame does not contain. */
 export interface Origin {
   strip: number;
   picture: number;
   capturedAtUs: number;
-  /** True if it replaces a lost slice. It repeats old content, so its latency is meaningless. */
-  skip: boolean;
-  /** True if the strip equals the encoder's with it. */
-  clean: boolean;
-  /** Guard's tick in the picture's stamp; 0 if none. */
-  tick: number;
   /**
-   * Time from the capture to the end of encoding, and until the operator's process forwarded it.
+   * True if the slice replaces a lost one. It repeats old content, so its latency means nothing.
    */
+  skip: boolean;
+  /** True if the decoded strip equals the encoder's. */
+  clean: boolean;
+  /** Guard's tick in the picture's stamp; 0 if it has none. */
+  tick: number;
+  /** Time from the capture to the end of encoding, in microseconds. */
   encodedAfterUs: number;
+  /** Time from the capture until the operator's process forwarded the slice, in microseconds. */
   handedOnAfterUs: number;
-  /** Time when it was passed to the decoder. */
+  /** Time when the slice was passed to the decoder, on the page's clock. */
   fedAtMs: number;
 }
 
 /**
- * Returns when the operator's process forwarded it, on the page's clock. `offsetMs` is the
- * operator's clock minus the page's.
+ * Returns when the operator's process forwarded the slice, on the page's clock in ms. `offsetMs` is
+ * the operator's clock minus the page's.
  */
 export function handedOnAtMs(origin: Origin, offsetMs: number): number {
   return (origin.capturedAtUs + origin.handedOnAfterUs) / 1000 - offsetMs;
@@ -32,37 +33,44 @@ export function handedOnAtMs(origin: Origin, offsetMs: number): number {
 export type StripDrop = 'awaiting IDR' | 'decoder behind' | 'decoder error';
 
 export interface StripEvents {
-  /** Passes a frame, which the receiver closes. */
+  /** Passes a decoded frame, which the receiver closes. */
   frame(frame: VideoFrame, origin: Origin): void;
   drop(name: StripDrop, count: number): void;
   /** Requests an IDR of this strip. */
   requestKeyframe(): void;
 }
 
-// A decoder without output for this long is stuck. One that is merely late catches up before an IDR
-// could arrive a round trip later, and load adaptation reduces its load. A time, not a number of
-// slices: after an outage dozens arrive at once and decode in a few milliseconds.
+// Time without output after which a decoder counts as stuck. One that is merely late catches up
+// before an IDR could arrive a round trip later, and load adaptation reduces its load. It is a
+// time, not a number of slices: after an outage dozens arrive at once and decode in a few
+// milliseconds.
 const WAIT_MAX_MS = 400;
-// After the whole worker was blocked, frames are ready but not delivered yet. They get this long to
-// arrive.
+// Further time before a stuck decoder is given up. After the whole worker was blocked, decoded
+// frames are ready but not delivered yet.
 const GRACE_MS = 30;
-// A bound for memory only: one second at 60 pictures/s.
+// Largest number of slices in the decoder, to limit memory: one second at 60 pictures/s.
 const QUEUE_MAX = 60;
-// Any step works; the picture interval at 60/s suits every decoder.
+// Step of the chunks' timestamps. Any works; the picture interval at 60/s suits every decoder.
 const TIMESTAMP_STEP_US = 16_667;
 
 /**
- * Decoder of one strip. It starts with an IDR. After an error, or when it falls behind, it drops
- * all slices until the next IDR, which it requests.
+ * Decoder of one strip. It starts with an IDR. After an error, or when it is stuck, it drops all
+ * slices until the next IDR, which it requests.
  */
 export class StripDecoder {
   #decoder: VideoDecoder | null = null;
   #awaitingIdr = true;
   readonly #chain = new Chain();
-  /** By chunk timestamp, which is a separate counter: capture times may repeat or step back. */
+  /**
+   * Slices in the decoder by the timestamp of their chunk, a separate counter: capture times may
+   * repeat or step back.
+   */
   readonly #origins = new Map<number, Origin>();
   #fed = 0;
-  /** Time when the oldest undecoded slice first exceeded its wait. */
+  /**
+   * Time when the oldest slice in the decoder was first found to have waited too long; `null` if it
+   * has not.
+   */
   #behindSinceMs: number | null = null;
 
   constructor(
@@ -70,13 +78,13 @@ export class StripDecoder {
     readonly config: VideoDecoderConfig,
     readonly events: StripEvents,
   ) {
-    // A decoder takes as long to start as the first IDR takes to arrive.
+    // Opened already now: a decoder takes as long to start as the first IDR takes to arrive.
     this.#prepare();
   }
 
   feed(slice: Slice, nowMs: number): void {
     if (this.#isBehind(nowMs)) {
-      // One for this slice, and those in the queue, which are dropped too.
+      // This slice, and those in the decoder, which are dropped too.
       this.events.drop('decoder behind', 1 + this.#origins.size);
       this.#startOver();
     } else if (this.#awaitingIdr && slice.kind !== 'idr') {
@@ -162,7 +170,7 @@ export class StripDecoder {
       return;
     }
     this.#behindSinceMs = null;
-    // Output is in order: slices older than this one never come out.
+    // Frames come out in order, so slices older than this one never come out.
     for (const timestamp of this.#origins.keys()) {
       this.#origins.delete(timestamp);
       if (timestamp === frame.timestamp) break;
