@@ -21,7 +21,7 @@ use tautline_video::{
     Backend, Decoder, Error, Layout, Picture, Reduction, Sensor, Slice, SliceKind,
 };
 
-/// A moving gradient at 30 pictures per second.
+/// Camera that delivers a moving gradient at 30 pictures per second.
 struct Gradient {
     layout: Layout,
     shown: usize,
@@ -52,12 +52,13 @@ impl Sensor for Gradient {
     }
 }
 
-/// Returns every slice that the vehicle's own threads make of `pictures` pictures.
+/// Returns every slice that the vehicle's own threads encode of `pictures` pictures.
 fn slices_of(layout: Layout, pictures: usize) -> Vec<Slice> {
     slices_by(EncoderControl::new(), layout, pictures, |_, _, _| {})
 }
 
-/// Returns the same under `control`; `befall` is called for each picture with a slice.
+/// Returns every slice that the vehicle's own threads encode of `pictures` pictures under
+/// `control`. `befall` is called with the picture number of each slice.
 fn slices_by(
     control: EncoderControl,
     layout: Layout,

@@ -7,10 +7,10 @@ use super::*;
 
 const REORDER_TIMEOUT: Duration = Duration::from_millis(30);
 
-/// Interval between two pictures.
+/// Interval between two pictures, in ms.
 const INTERVAL_MS: u64 = 10;
 
-/// Slices of one strip, of a picture that gets brighter.
+/// Encoder of one strip. Each next picture is brighter.
 struct Source {
     encoder: Box<dyn Encoder>,
     picture: u32,
@@ -55,12 +55,12 @@ fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
 }
 
-/// Returns what is shown after `unit`: picture numbers and kinds.
+/// Handles `unit` and returns the picture numbers and kinds of the slices that are shown after it.
 fn take(downlink: &mut Downlink, unit: &[u8], now: Instant) -> Vec<(u32, SliceKind)> {
     take_until(downlink, unit, now, now)
 }
 
-/// Returns the same for a unit that is worthless from `worthless_at` on.
+/// Does the same for a unit that is worthless from `worthless_at` on.
 fn take_until(
     downlink: &mut Downlink,
     unit: &[u8],
@@ -121,7 +121,7 @@ fn lost_slices_become_skip_slices_until_an_idr() {
     assert_eq!(downlink.keyframe_strips() & 0b100, 0);
 }
 
-/// Returns the report on strip 2: newest picture, newest clean one, and newest lost one.
+/// Returns the report on strip 2 at 100 ms: newest picture, newest clean one, and newest lost one.
 fn told(downlink: &Downlink) -> (u32, Option<u32>, Option<u32>) {
     told_at(downlink, at(100))
 }

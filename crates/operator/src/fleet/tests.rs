@@ -124,8 +124,8 @@ fn a_configured_vehicle_is_picked_at_start_and_its_key_is_kept() {
 }
 
 proptest! {
-    /// Whichever messages pages and the switchboard send, the fleet wants only a listed vehicle
-    /// that no one else has.
+    /// Whichever messages pages and the switchboard send, the fleet requests only a listed vehicle
+    /// that no other operator has.
     #[test]
     fn nothing_is_wanted_that_is_not_free(
         acts in prop::collection::vec((0..5_u8, 0..7_usize, any::<String>()), 0..40)

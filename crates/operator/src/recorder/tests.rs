@@ -83,7 +83,7 @@ fn units_of_other_channels_are_on_disk_with_what_they_are() {
 }
 
 const WIDTH: usize = 64;
-/// Strips of one and two rows of macroblocks in turn.
+/// Height of the pictures. Their strips are one and two rows of macroblocks high, in turn.
 const HEIGHT: usize = 144;
 const FIRST: u32 = 1_000;
 
@@ -92,11 +92,11 @@ const FIRST: u32 = 1_000;
 enum Fate {
     Comes,
     Lost,
-    /// The vehicle had no time for it.
+    /// The vehicle did not encode it, for lack of time.
     NeverCoded,
 }
 
-/// A vehicle's six encoders, and the slices that an operator shows.
+/// The encoders of a vehicle's six strips, and the slices that an operator shows.
 struct Drive {
     layout: Layout,
     encoders: Vec<StripEncoder>,
@@ -126,7 +126,9 @@ impl Drive {
         }
     }
 
-    /// Drives picture `number` like a vehicle that learns of losses four pictures later.
+    /// Encodes and handles picture `number`, with the `fate` of each strip, and returns it as the
+    /// encoders reconstruct it. The vehicle receives the operator's reports with every fourth
+    /// picture.
     fn picture(&mut self, number: u32, mut fate: impl FnMut(usize) -> Fate) -> Picture {
         let (source, picture) = (scene(number), FIRST.wrapping_add(number));
         let now = Instant::from_millis(1_000 + u64::from(number) * 16);
@@ -168,7 +170,8 @@ impl Drive {
         own
     }
 
-    /// Returns every picture as decoded from the strips, by its number from the first on.
+    /// Returns every picture as decoded from the shown slices, by its number, counted from the
+    /// first.
     fn shown(&self) -> BTreeMap<u32, Picture> {
         let mut slices = BTreeMap::<u32, Vec<&Entry>>::new();
         for entry in &self.entries {
@@ -225,7 +228,7 @@ fn entry(slice: Slice, is_clean: bool) -> Entry {
     Entry { picture, strip, kind, captured_at, encoded_at, shown_at: encoded_at, is_clean, bytes }
 }
 
-/// Returns a texture that moves right and down.
+/// Returns a texture, which moves right and down with each `number`.
 fn scene(number: u32) -> Picture {
     let mut picture = Picture::new(WIDTH, HEIGHT).unwrap();
     let (luma, cb, _) = picture.planes_mut();
@@ -256,7 +259,7 @@ fn access_units(stream: &[u8]) -> Vec<&[u8]> {
     begins.iter().zip(ends).map(|(begin, end)| &stream[*begin..end]).collect()
 }
 
-/// Compares a pictures file with the expected pictures, decoded by openh264 and by ffmpeg.
+/// Asserts that a pictures file, decoded by openh264 and by ffmpeg, shows the expected pictures.
 fn check(stream: &[u8], expected: &[Picture]) {
     let units = access_units(stream);
     assert_eq!(units.len(), expected.len());
@@ -392,7 +395,7 @@ proptest! {
     }
 }
 
-/// A disk with limited space that accepts a part of what does not fit.
+/// A disk with limited space. Of a write that does not fit it accepts a part.
 #[derive(Clone)]
 struct Small {
     bytes: std::sync::Arc<std::sync::Mutex<Vec<u8>>>,
@@ -429,7 +432,7 @@ fn unit(number: u64) -> Unit {
     Unit { descriptor, sent_at: number, came_at: number, bytes: vec![7; 1_000] }
 }
 
-/// Waits for a condition on a recorder, and fails after a minute.
+/// Waits until `is_it` holds for the recorder, and fails after a minute.
 fn wait(recorder: &Recorder, is_it: impl Fn(&Recorder) -> bool) {
     let clock = Clock::start();
     while !is_it(recorder) {

@@ -126,7 +126,7 @@ fn command() -> Vec<u8> {
     [&[kind::COMMAND], &command.encode()[..]].concat()
 }
 
-/// Returns the consoles of the received commands.
+/// Returns the numbers of the consoles whose commands were received.
 fn commanding(requests: &mut mpsc::Receiver<Request>) -> Vec<u64> {
     std::iter::from_fn(|| requests.try_recv().ok())
         .map(|request| match request {
@@ -318,8 +318,8 @@ fn the_number_of_consoles_is_limited() {
     assert!(hub.join(id(99), visitor(99)).is_ok());
 }
 
-/// Every console knows the number of the driving console, because the vehicle reports whom its
-/// guard lets drive.
+/// Every console knows the number of the driving console, because the vehicle reports which console
+/// its guard lets drive.
 #[test]
 fn the_driving_consoles_number_admits_no_other_browser() {
     let (hub, _requests) = hub();

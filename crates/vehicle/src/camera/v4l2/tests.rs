@@ -4,7 +4,8 @@ use tautline_video::v4l2::{Code, Fraction};
 
 use super::*;
 
-/// Scripted device: uniformly grey pictures and errors, and then it is unplugged.
+/// Scripted device: it delivers the listed pictures, each of uniform grey, and errors, and then it
+/// is unplugged.
 struct Trace {
     modes: Vec<Mode>,
     /// Size that the driver sets in place of the requested one.
@@ -112,8 +113,8 @@ fn a_damaged_picture_is_lost_and_an_unplugged_camera_reported() {
     assert_eq!(sensor.losses(), Losses { damaged: 1, ..Losses::default() });
 }
 
-/// A loose cable, or a JPEG encoder short of memory: the device stays open, however long that
-/// lasts.
+/// Short and corrupt pictures come from a loose cable, or from a JPEG encoder short of memory. The
+/// device stays open, however long they last.
 #[test]
 fn short_and_corrupt_pictures_never_end_a_source() {
     for code in [Code::Mjpeg, Code::Yuyv] {
@@ -151,7 +152,8 @@ fn a_device_that_reports_30_errors_in_a_row_is_given_up() {
     assert!(end.contains("reports an error: ") && end.ends_with("30 times in a row"), "{end}");
 }
 
-/// V4L2 drivers number their captures; a gap is a loss before the picture arrived here.
+/// V4L2 drivers number their captures. A gap in these numbers is a loss before the picture arrived
+/// at this program.
 #[test]
 fn gaps_in_the_driver_s_numbers_are_counted_as_the_camera_s() {
     let of = |sequence, left_out| (9, Taken { sequence, left_out, ..taken(None, true, false) });

@@ -4,15 +4,15 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A drive whose pictures need `need` bytes at 60 per second, and more at a longer interval.
-/// Smaller pictures need less, by a power of the size.
+/// A governor and the encoder that it governs. A picture of full size needs `need` bytes at 60 per
+/// second, and more at a longer interval. Smaller pictures need less, by a power of the size.
 struct Drive {
     governor: Governor,
     picture: u32,
     source: f64,
     need: f64,
     by_size: f64,
-    /// Changes of the interval or the size, with their time.
+    /// Changes of the interval or the size: time, interval and reduction of the size.
     changes: Vec<(Duration, u32, usize)>,
     taken: usize,
 }
