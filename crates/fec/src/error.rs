@@ -30,43 +30,43 @@ pub enum Error {
     /// The number of source packets differs from the block's k.
     #[error("{given} source packets were given to a block of {expected}")]
     SourceCount {
-        /// Source packets of the block (k).
+        /// Number of source packets of the block (k).
         expected: usize,
-        /// Source packets passed.
+        /// Number of source packets passed.
         given: usize,
     },
     /// More repair packets were requested than the code has.
     #[error("{asked} repair packets were asked of a code that has {available}")]
     RepairCount {
-        /// Repair packets of the code (n - k).
+        /// Number of repair packets of the code (n - k).
         available: usize,
-        /// Repair packets requested.
+        /// Number of repair packets requested.
         asked: usize,
     },
     /// The packets of one block differ in length.
     #[error("packet {index} has {given} bytes where the block's packets have {expected}")]
     Length {
-        /// Index within the block, 0..n, of the first packet whose length differs.
+        /// Index within the block, 0..n, of the first packet whose length differs from `expected`.
         index: usize,
         /// Length of the first packet passed, in bytes.
         expected: usize,
-        /// Length of this packet, in bytes.
+        /// Length of the packet at `index`, in bytes.
         given: usize,
     },
     /// A received packet's index is outside the block.
     #[error("packet index {index} lies outside a block of {packet_count} packets")]
     PacketIndex {
-        /// Packet index passed.
+        /// Index of the received packet, n or more.
         index: usize,
-        /// Packets of the block (n).
+        /// Number of packets of the block (n).
         packet_count: usize,
     },
     /// A requested packet is not a source packet.
     #[error("packet {index} cannot be recovered: only the first {source_count} are source packets")]
     NotASource {
-        /// Packet index passed.
+        /// Index of the requested packet, k or more.
         index: usize,
-        /// Source packets of the block (k).
+        /// Number of source packets of the block (k).
         source_count: usize,
     },
     /// The same packet index was passed twice.
@@ -78,32 +78,33 @@ pub enum Error {
     /// A requested packet is among the received ones.
     #[error("packet {index} was asked for and is among the received packets")]
     NotMissing {
-        /// Packet index passed.
+        /// Index of the packet that is both requested and received.
         index: usize,
     },
     /// Fewer than k packets were received, so the block cannot be recovered.
     #[error("{received} packets were received where a block needs {needed}")]
     TooFew {
-        /// Packets needed (k).
+        /// Number of packets needed (k).
         needed: usize,
-        /// Distinct packets received.
+        /// Number of packets received.
         received: usize,
     },
-    /// A coding window or a decoder's memory cannot have this size.
+    /// A coding window or a decoder's memory cannot have this size: 1 to 65535 packets are
+    /// possible.
     #[error("a window of {window_max} source packets is not possible: 1 to 65535 are")]
     Window {
-        /// Source packets requested.
+        /// Requested size in source packets.
         window_max: usize,
     },
-    /// A decoder cannot hold this number of repair packets.
+    /// A decoder cannot hold this number of repair packets: 1 to `window_max` are possible.
     #[error(
         "a decoder that remembers {window_max} source packets can hold 1 to {window_max} repair \
          packets, not {repairs_max}"
     )]
     Repairs {
-        /// Repair packets requested.
+        /// Requested maximum number of held repair packets.
         repairs_max: usize,
-        /// Source packets remembered.
+        /// Number of source packets that the decoder remembers.
         window_max: usize,
     },
     /// A packet's length differs from the stream's symbol length.
@@ -111,18 +112,19 @@ pub enum Error {
     Symbol {
         /// Length of every packet of the stream, in bytes.
         expected: usize,
-        /// Length of this packet, in bytes.
+        /// Length of the packet or buffer passed, in bytes.
         given: usize,
     },
-    /// A repair packet was requested while the coding window is empty.
+    /// A repair packet was requested over no source packets: the coding window, or the requested
+    /// part of it, is empty.
     #[error("there is no source packet to make a repair packet from")]
     EmptyWindow,
     /// Source packets were acknowledged that were never sent.
     #[error("packets below {edge} were acknowledged where {next} is the next to be sent")]
     Acknowledgement {
-        /// Acknowledged edge.
+        /// Edge passed: the number below which all packets were acknowledged.
         edge: u64,
-        /// Number of the next source packet.
+        /// Number of the next source packet to be sent.
         next: u64,
     },
 }

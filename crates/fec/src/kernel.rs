@@ -48,10 +48,10 @@ pub use ssse3::Ssse3;
 pub enum Kernel {
     /// Table look-ups, one byte at a time, on any CPU.
     Scalar(Scalar),
-    /// x86-64: shuffles as 16 table look-ups at once.
+    /// x86-64: a shuffle instruction does 16 table look-ups.
     #[cfg(target_arch = "x86_64")]
     Ssse3(Ssse3),
-    /// x86-64: shuffles as 32 table look-ups at once.
+    /// x86-64: a shuffle instruction does 32 table look-ups.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
     /// x86-64: 8 x 8 bit matrices on 32 bytes at a time.
@@ -60,7 +60,7 @@ pub enum Kernel {
     /// x86-64: 8 x 8 bit matrices on 64 bytes at a time.
     #[cfg(target_arch = "x86_64")]
     Gfni512(Gfni512),
-    /// 64-bit ARM: 16 table look-ups at once.
+    /// 64-bit ARM: an instruction does 16 table look-ups.
     #[cfg(target_arch = "aarch64")]
     Neon(Neon),
 }

@@ -18,12 +18,12 @@ impl ChannelNumber {
     /// Channel whose units are protected by a code and paced by rate control.
     pub const MEDIA: Self = Self(1);
 
-    /// Returns the channel `number`.
+    /// Returns the channel number `number`.
     pub const fn new(number: u8) -> Self {
         Self(number)
     }
 
-    /// Returns the number.
+    /// Returns the channel number as an integer.
     pub const fn get(self) -> u8 {
         self.0
     }

@@ -41,7 +41,8 @@ pub enum Discard {
     HandshakeWrongPeer,
     /// A handshake from a machine without a common version, or a refusal for the same reason.
     HandshakeVersion,
-    /// An unexpected handshake message.
+    /// A handshake message that this end does not await: it has the other role, or no handshake
+    /// with that session id is in progress.
     HandshakeUnexpected,
     /// A first handshake message above the rate limit of answers.
     HandshakeLimited,
@@ -90,15 +91,15 @@ pub enum Discard {
     RepairExpired,
     /// A repair packet of the streaming code beyond the number that may be kept for later recovery.
     RepairOverflow,
-    /// A unit without any received packet.
+    /// A unit of which no packet arrived by its deadline.
     UnitMissing,
-    /// A unit with too few packets at its deadline.
+    /// A unit of which too few packets arrived by its deadline.
     UnitIncomplete,
-    /// A unit whose packets arrived after its deadline.
+    /// A unit whose first packet arrived after its deadline.
     UnitLate,
     /// A unit given up to bound memory, or because a new session began.
     UnitEvicted,
-    /// A unit whose block cannot be parsed.
+    /// A unit whose content cannot be recovered or parsed.
     UnitMalformed,
     /// A unit older than the last delivered one, on a newest-wins channel.
     UnitSuperseded,
@@ -135,7 +136,7 @@ pub enum Discard {
 }
 
 impl Discard {
-    /// Every discard, in order.
+    /// Every reason for a discard, in the order of this list.
     pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Returns the reason's name in snake case, stable for metrics.

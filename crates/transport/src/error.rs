@@ -4,7 +4,7 @@ use tautline_units::{ByteCount, Duration};
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The configuration contradicts itself.
+    /// A field of the configuration has an invalid value.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The initiator got no route, or more than sixteen.

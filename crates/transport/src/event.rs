@@ -17,7 +17,7 @@ impl UnitNumber {
         Self(number)
     }
 
-    /// Returns the number.
+    /// Returns the unit number as an integer.
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -115,16 +115,16 @@ pub enum LossReason {
 /// The purpose of the next timeout of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
-    /// A handshake message is due again.
+    /// A handshake message or hole punch is due, or a half-open handshake expires.
     Handshake,
     /// A ping, pong or report is due.
     Probe,
     /// A part of a channel's announcement is due.
     Announce,
-    /// A paced packet may leave.
+    /// Pacing or a rate limit allows the next packet.
     Pacing,
-    /// A unit's deadline passes.
+    /// A received unit's deadline passes, or a sent unit must be checked for missing packets.
     Deadline,
-    /// A link may have fallen silent.
+    /// A link may become suspect or silent.
     Liveness,
 }

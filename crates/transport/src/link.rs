@@ -615,7 +615,7 @@ impl Link {
         self.control_rate.rate()
     }
 
-    /// Returns when media was last sent.
+    /// Returns when media was last sent on the link; its creation time before the first.
     pub(crate) fn media_at(&self) -> Instant {
         self.media_at
     }

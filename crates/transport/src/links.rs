@@ -39,7 +39,7 @@ pub(crate) enum Carrying {
     /// Trusted datagram links. `any_chosen` is true if one of them is not on standby; then only
     /// those that are not.
     Trusted { any_chosen: bool },
-    /// Datagram links that are up.
+    /// All datagram links that are up.
     Up,
     /// Streams: the trusted ones if `any_trusted`, otherwise all that are up.
     Streams { any_trusted: bool },
@@ -76,7 +76,7 @@ impl Links {
         self.links.len()
     }
 
-    /// Returns the index of link `number`.
+    /// Returns the index of the link with number `number`; `None` if there is none.
     pub(crate) fn place(&self, number: LinkNumber) -> Option<usize> {
         self.links.iter().position(|link| link.number() == number)
     }

@@ -44,10 +44,10 @@ pub struct SignedOrder([u8; SignedOrder::BYTES]);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderError {
-    /// Not the bytes of an order, or its validity is too long.
+    /// The bytes are no order, or the order's validity is longer than [`Order::LIFE_MAX`].
     #[error("not an order of this version")]
     Malformed,
-    /// Not signed by the supervisor named in it.
+    /// The order is not signed by the supervisor named in it.
     #[error("the order is forged")]
     Forged,
     /// The order is for another vehicle.
@@ -122,10 +122,10 @@ impl Order {
 }
 
 impl SignedOrder {
-    /// Bytes of a signed order.
+    /// Length of a signed order in bytes.
     pub const BYTES: usize = SIGNED_BYTES + SIGNATURE_BYTES;
 
-    /// Returns the bytes.
+    /// Returns the bytes of the signed order, in the layout above.
     pub fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }

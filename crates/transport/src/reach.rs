@@ -22,7 +22,7 @@ use candidate::RANK_RELAYED;
 /// A candidate pair: a route that may reach the peer, with its rank within its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CandidatePair {
-    /// Local socket and remote address.
+    /// Local socket and remote address to try.
     pub route: Route,
     /// Group of the pairs between the same two sockets; all but one of a group are on standby.
     pub group: u16,

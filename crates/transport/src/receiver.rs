@@ -148,7 +148,7 @@ impl Receiver {
         });
     }
 
-    /// Gives up every unit whose deadline has passed.
+    /// Gives up every open unit whose deadline has passed.
     pub(crate) fn handle_timeout(
         &mut self,
         clock: Option<ClockEstimate>,

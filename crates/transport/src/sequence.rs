@@ -12,7 +12,7 @@ pub(crate) struct Window {
     seen: [u64; WORDS],
 }
 
-/// The result of checking a number.
+/// The result of checking whether a number has arrived before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The number has not arrived before.

@@ -338,7 +338,7 @@ impl Session {
         }
     }
 
-    /// Builds the timer table from all parts.
+    /// Returns a new timer table, computed from all parts.
     fn timers_anew(&self) -> Timers {
         let mut timers = Timers::new();
         timers.set(Owner::Handshake, self.handshake.next_timeout());
@@ -399,7 +399,7 @@ impl Session {
         self.active.as_ref()?.links.clock(self.now)
     }
 
-    /// Returns whether the handshake is complete.
+    /// Returns whether a handshake has been completed; true even while no link is up.
     pub fn is_established(&self) -> bool {
         self.active.is_some()
     }
@@ -542,7 +542,7 @@ impl Session {
 }
 
 impl fmt::Debug for Session {
-    /// Omits keys and lease.
+    /// Formats the session without its keys and lease.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
             .field("identity", self.handshake.identity())

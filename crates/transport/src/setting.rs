@@ -31,18 +31,24 @@ pub(crate) fn within(
     check(field, holds, || format!("{value:?} is not within {least} to {most} ms"))
 }
 
-/// Reads a number of milliseconds, fractions allowed.
+/// Deserializes a setting that is a number of milliseconds, fractions allowed.
+///
+/// # Errors
+/// The deserializer's, or one for a negative, too large or NaN number.
 pub(crate) fn millis<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let millis = f64::deserialize(from)?;
     Duration::try_from_secs_f64(millis / 1e3).map_err(serde::de::Error::custom)
 }
 
-/// Reads a number of bytes.
+/// Deserializes a setting that is a whole number of bytes.
 pub(crate) fn bytes<'de, D: serde::Deserializer<'de>>(from: D) -> Result<ByteCount, D::Error> {
     u64::deserialize(from).map(ByteCount::new)
 }
 
-/// Reads a number of kbit/s.
+/// Deserializes a setting that is a whole number of kbit/s.
+///
+/// # Errors
+/// The deserializer's, or one for more than 2^64 bit/s.
 pub(crate) fn kbps<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Bitrate, D::Error> {
     let kilobits = u64::deserialize(from)?;
     match kilobits.checked_mul(1_000) {

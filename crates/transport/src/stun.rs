@@ -20,11 +20,11 @@ pub struct Transaction(pub [u8; 12]);
 /// A Binding message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// Asks for the sender's address.
+    /// A request for the address that the request comes from.
     Request(Request),
-    /// Answers with that address.
+    /// The answer with that address.
     Success(Success),
-    /// Reports an error.
+    /// The answer to a request that the server cannot process.
     Refusal(Refusal),
 }
 
@@ -49,7 +49,7 @@ pub struct Change {
     pub port: bool,
 }
 
-/// A success response.
+/// The answer to a request: the address that the request came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Success {
     /// Transaction id of the request.

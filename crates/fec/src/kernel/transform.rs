@@ -48,7 +48,7 @@ pub(super) unsafe fn transform<V: Vector>(
     }
 }
 
-/// Addresses of the packets.
+/// Addresses of the source and output packets, by index.
 struct Table {
     /// Address of each source packet, or null if it counts as zeros.
     sources: [*const u8; POINTS],

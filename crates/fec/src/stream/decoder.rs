@@ -76,19 +76,19 @@ pub enum Discard {
 /// Counts of discarded packets, and of repair packets dropped after they were held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discards {
-    /// See [`Discard::Length`].
+    /// Number of packets discarded for [`Discard::Length`].
     pub length: u64,
-    /// See [`Discard::Header`].
+    /// Number of packets discarded for [`Discard::Header`].
     pub header: u64,
-    /// See [`Discard::Ahead`].
+    /// Number of packets discarded for [`Discard::Ahead`].
     pub ahead: u64,
-    /// See [`Discard::Forgotten`].
+    /// Number of packets discarded for [`Discard::Forgotten`].
     pub forgotten: u64,
-    /// See [`Discard::Duplicate`].
+    /// Number of packets discarded for [`Discard::Duplicate`].
     pub duplicate: u64,
-    /// See [`Discard::Redundant`].
+    /// Number of packets discarded for [`Discard::Redundant`].
     pub redundant: u64,
-    /// See [`Discard::Full`].
+    /// Number of packets discarded for [`Discard::Full`].
     pub full: u64,
     /// Repair packets that were held and then dropped unused: the decoder no longer remembers a
     /// packet that they cover, all packets that they cover were given up, to keep them would have

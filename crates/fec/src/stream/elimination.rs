@@ -34,12 +34,12 @@ pub(super) struct Elimination {
     /// coefficients of the free unknowns, then zeros.
     matrix: Vec<u8>,
     stride: usize,
-    /// Unknown that each row solves for.
+    /// For each row, the unknown packet that it solves for.
     pivots: Vec<u64>,
     /// Unknowns that no row solves for, one column each.
     free: Vec<u64>,
     held: Vec<Held>,
-    /// Unused payload slots of repair packets.
+    /// Payload slots that no held repair packet uses.
     slots: Vec<u16>,
     /// Where each unknown stands in the equations, at its id modulo the length.
     places: Vec<Place>,
@@ -110,7 +110,8 @@ impl Elimination {
         self.pivots[row]
     }
 
-    /// Returns row `row`'s shares of the held repair packets, in their order.
+    /// Returns row `row`'s shares of the held repair packets, in the order of
+    /// [`Elimination::held`].
     pub(super) fn shares(&self, row: usize) -> &[u8] {
         &self.matrix[row * self.stride..][..self.held.len()]
     }

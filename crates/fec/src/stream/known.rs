@@ -86,7 +86,7 @@ fn words(ids: Range<u64>) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// The positions of the ones in a word, as ids.
+/// An iterator over the ones in a word: yields `base` plus the position of each, ascending.
 pub(super) struct Bits {
     pub(super) base: u64,
     pub(super) bits: u64,

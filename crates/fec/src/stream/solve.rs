@@ -15,7 +15,7 @@ use super::sum::{Scratch, Sum};
 use super::{Config, Repair};
 use crate::kernel::{Column, Kernel, ROWS_MAX};
 
-/// Preallocated buffers for solving.
+/// Buffers, allocated once, for computing packets from solved rows.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
     /// Rows whose packets the last call of [`Work::solve`] computed, at most [`ROWS_MAX`], ordered

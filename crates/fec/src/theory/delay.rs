@@ -162,9 +162,10 @@ pub(super) fn check_share(share: f64) -> Result<(), Error> {
 /// 1, s). The sum over all j and t yields the closed forms of the mean and of P(D = 0).
 struct Walk {
     stream: Stream,
-    /// s = t + 1.
+    /// s = t + 1: number of intervals from the packet's own to the last of its busy time, both
+    /// included.
     intervals: u64,
-    /// P(S > s).
+    /// P(S > s): the probability of a busy time of more than `intervals` intervals.
     longer: f64,
     /// (l - 1) E\[S+\]: source packets of a renewal period.
     packets: f64,

@@ -56,13 +56,15 @@ type Value<'a> = &'a dyn Fn(&Period) -> f64;
 /// Counts from one simulated renewal period.
 #[derive(Clone, Copy, Default)]
 struct Period {
-    /// S, in intervals.
+    /// Busy time S, in intervals.
     busy: u64,
+    /// Number of source packets.
     packets: u64,
-    /// Sum of the packets' delays in slots.
+    /// Sum of the delays of all source packets, in slots.
     delay: u64,
+    /// Number of source packets with delay zero.
     undelayed: u64,
-    /// Packets that waited more than two intervals.
+    /// Number of source packets that waited more than two intervals.
     long: u64,
 }
 

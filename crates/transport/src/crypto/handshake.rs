@@ -106,11 +106,11 @@ pub(crate) struct Answer {
 /// A reason why a first message does not begin a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// Not a first message for this key and lease.
+    /// The message is not a first message for this key and lease, or it is damaged.
     Forged,
-    /// Authentic, but from another machine than the expected one.
+    /// The message is authentic, but from another machine than the expected one.
     WrongPeer,
-    /// Authentic, but without a common version.
+    /// The message is authentic, but the two ends have no common version.
     NoVersion {
         /// The initiator's session id.
         peer_session: u16,

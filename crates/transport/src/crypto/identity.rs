@@ -28,21 +28,21 @@ pub enum KeyError {
         "not a Tautline key: the text must begin with \"tautline-secret:\"; make one with `tautline keys new`"
     )]
     Mark,
-    /// More or fewer than 64 characters.
+    /// The text has more or fewer than 64 characters.
     #[error("not a key: expected 64 hexadecimal digits, found {found} characters")]
     Digits {
-        /// Characters found.
+        /// Number of characters found.
         found: usize,
     },
-    /// The right number of characters, but one is not a hexadecimal digit.
+    /// The text has 64 characters, but one of them is not a hexadecimal digit.
     #[error(
         "not a key: {letter:?}, character {place} of 64, is not a hexadecimal digit: use 0 to 9 \
          and a to f"
     )]
     Letter {
-        /// The first such character.
+        /// First character that is not a hexadecimal digit.
         letter: char,
-        /// Its position, counted from 1.
+        /// Position of that character, counted from 1.
         place: usize,
     },
     /// 32 bytes that are not a point on the curve, or one of small order.

@@ -8,7 +8,9 @@ use tautline_units::{Bitrate, Duration, Instant};
 pub(crate) struct ControlRate {
     /// Smoothed rate, bit/s.
     rate: f64,
+    /// Bytes sent in the present measurement interval.
     bytes: u64,
+    /// Start of the present measurement interval.
     since: Instant,
 }
 

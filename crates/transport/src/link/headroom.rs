@@ -9,7 +9,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 /// builds up. Data thus finds a link's capacity without delaying commands.
 #[derive(Debug)]
 pub(crate) struct Headroom {
-    /// Data rate, bit/s.
+    /// Data rate that has built up no queue so far, bit/s.
     rate: f64,
     /// Data rate at which a queue last built up, bit/s; slowly rises since then. Infinite before
     /// the first queue.
@@ -18,9 +18,9 @@ pub(crate) struct Headroom {
     media: f64,
     media_bytes: u64,
     media_at: Instant,
-    /// Earliest send time of the next datagram.
+    /// Earliest send time of the next data datagram.
     free_at: Instant,
-    /// Unreported data datagrams: number, bytes.
+    /// Packet number and length of each data datagram that no report covers yet.
     flying: VecDeque<(u64, u64)>,
     in_flight: u64,
     /// Time of report, and transit in nanoseconds, of the last [`SPAN`].
@@ -88,7 +88,7 @@ impl Headroom {
         ByteCount::new(bytes.clamp(BYTES_LEAST, BYTES_MOST))
     }
 
-    /// Records a media datagram.
+    /// Records that a media datagram of `bytes` bytes was sent.
     pub(crate) fn on_media(&mut self, bytes: usize, now: Instant) {
         self.media_bytes += bytes as u64;
         self.measure_media(now);

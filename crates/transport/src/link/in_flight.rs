@@ -14,7 +14,7 @@ use crate::wire::Report;
 pub(crate) struct InFlight {
     /// Packet number of the first record.
     first: u64,
-    /// Records in order of numbers, without gaps.
+    /// Records of the sent datagrams in order of packet numbers, without gaps.
     records: VecDeque<Record>,
     /// Packet number below which every datagram is known to have arrived or to be lost.
     settled: u64,
@@ -489,9 +489,10 @@ const OVERTAKEN_OF: f64 = 3.0;
 const FATES_MEMORY: f64 = 24.0;
 /// Maximum number of records: two seconds at 4,000 datagrams a second.
 const RECORDS_MAX: usize = 8_192;
-/// [RFC9002] 6.1.1: packet threshold.
+/// Number of packets by which a datagram must be overtaken to count as lost ([RFC9002] 6.1.1).
 const OVERTAKEN_BY: u64 = 3;
-/// [RFC9002] 6.1.2: time threshold as a divisor of the RTT, for low packet rates.
+/// Divisor of the RTT for the time by which a datagram must be overtaken to count as lost, at low
+/// packet rates ([RFC9002] 6.1.2).
 const OVERTAKEN_PART: u32 = 8;
 const REORDERING_MOST: Duration = Duration::from_millis(150);
 /// Seconds for which reordering is remembered.

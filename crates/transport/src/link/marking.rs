@@ -45,7 +45,7 @@ impl Marking {
         }
     }
 
-    /// Records a sent datagram.
+    /// Counts a sent datagram if its codepoint is ECT(1).
     pub(super) fn on_sent(&mut self, ecn: Ecn) {
         self.sent += u64::from(ecn == Ecn::Ect1);
     }

@@ -20,7 +20,7 @@ pub struct Media {
     pub dropped: u64,
     /// Packets removed from the link's queue, unsent, when the link could no longer carry media.
     pub withdrawn: u64,
-    /// Packets sent.
+    /// Packets sent on the link.
     pub sent: u64,
     /// Packets sent whose outcome is unknown at present.
     pub open: u64,

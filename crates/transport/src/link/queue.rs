@@ -24,7 +24,7 @@ struct Drain {
     /// Send time, on our clock, up to which datagrams would have arrived when the report was taken
     /// if there were no queue.
     departed_by: Instant,
-    /// Rate at which datagrams arrive.
+    /// Rate at which datagrams arrived according to the last sample.
     rate: Bitrate,
 }
 

@@ -157,7 +157,7 @@ const QUEUE_MOST: Duration = Duration::from_millis(25);
 /// Time for which that delay must persist: longer than a stall, after which everything arrives
 /// together.
 const LASTING: Duration = Duration::from_millis(100);
-/// Delay below which there is no queue.
+/// Queueing delay of pings below which there is no queue.
 const QUEUE_NONE: Duration = Duration::from_millis(10);
 /// Queueing delay that shows, within [`TRIAL`] after the step was lowered, that it was too early.
 const QUEUE_TRIED: Duration = Duration::from_millis(15);

@@ -8,7 +8,7 @@ pub struct Route {
     /// Index of the local socket, as the application numbers its sockets: datagram sockets below
     /// 128, streams from 128 on.
     pub socket: u8,
-    /// Remote address.
+    /// Address of the peer, or of a relay to it.
     pub remote: SocketAddr,
 }
 
@@ -61,13 +61,14 @@ enum Proof {
 /// Effect of an authentic datagram on a link's routing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Received by the active route.
+    /// The datagram came by the link's route.
     Active,
-    /// Received by an unknown route: a ping is due there.
+    /// The newest datagram came by an unknown route, which is now the candidate: a ping is due
+    /// there.
     Candidate,
-    /// Received by the candidate again.
+    /// The datagram came by the candidate route again.
     CandidateAgain,
-    /// Received by another route, but not newer than earlier datagrams: ignored.
+    /// The datagram came by an unknown route, but is not the newest: it has no effect.
     Ignored,
 }
 

@@ -17,7 +17,7 @@ pub struct View {
     pub number: LinkNumber,
     /// Local socket and remote address of the link.
     pub route: Route,
-    /// Liveness state.
+    /// Liveness state of the link.
     pub state: State,
     /// True if the link is on standby among the candidate pairs of its group, whatever its state:
     /// it carries media only while no link outside standby is trusted.
@@ -61,7 +61,7 @@ pub struct View {
     pub in_flight: ByteCount,
     /// Maximum of the bytes in flight that media and data may reach; `None` without a limit.
     pub window: Option<ByteCount>,
-    /// Number of datagrams sent.
+    /// Number of datagrams sent on the link.
     pub datagrams_sent: u64,
     /// Counts of the media packets assigned to the link, by outcome.
     pub media: Media,

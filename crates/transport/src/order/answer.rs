@@ -61,13 +61,13 @@ pub struct SignedAnswer([u8; SignedAnswer::BYTES]);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {
-    /// Not the bytes of an answer.
+    /// The bytes are no answer of this version.
     #[error("not an answer of this version")]
     Malformed,
-    /// Not signed by the vehicle named in it.
+    /// The answer is not signed by the vehicle named in it.
     #[error("the answer is forged")]
     Forged,
-    /// From another vehicle, or to another order.
+    /// The answer is from another vehicle, or to another order, than the expected one.
     #[error("the answer is from another vehicle, or to another order")]
     Foreign,
 }
@@ -161,10 +161,10 @@ impl fmt::Display for Outcome {
 }
 
 impl SignedAnswer {
-    /// Bytes of a signed answer.
+    /// Length of a signed answer in bytes.
     pub const BYTES: usize = SIGNED_BYTES + SIGNATURE_BYTES;
 
-    /// Returns the bytes.
+    /// Returns the bytes of the signed answer, in the layout above.
     pub fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }

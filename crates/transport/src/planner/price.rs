@@ -50,7 +50,8 @@ impl Price {
         Self { target, load: led, repair: led, told: None, failed: 0.0, by_chance: 0.0 }
     }
 
-    /// Returns the target for the next unit.
+    /// Returns the target for the next unit at the present prices, with [`Target::spread`] as
+    /// given.
     pub(crate) fn target(&self, spread: bool) -> Target {
         let repair = self.repair.log.max(self.load.log).exp();
         let risk = (LITTLE / repair).min(self.target / 2.0);

@@ -229,7 +229,7 @@ fn media_rate(link: &Link, granted: Bitrate) -> Bitrate {
     }
 }
 
-/// Returns the total rate of the links.
+/// Returns the sum of the links' pacing rates.
 fn granted(links: &[Link]) -> Bitrate {
     Bitrate::from_bps(links.iter().map(|link| link.rate.bps()).sum())
 }

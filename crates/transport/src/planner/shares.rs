@@ -413,7 +413,7 @@ const PROBABILITY_LEAST: f64 = 0.3;
 const LOSS_LEAST: f64 = 0.002;
 /// Standard deviations by which the number of arriving packets may fall below the mean.
 const DEVIATIONS: f64 = 2.0;
-/// Number of units over which credit is spent.
+/// Number of units over which a link's credit is spent when a budget is computed.
 const CREDIT_UNITS: f64 = 4.0;
 /// Maximum number of links whose subsets are enumerated, those with the largest shares; the smaller
 /// ones only add a margin.
@@ -433,7 +433,7 @@ const WAIT_UNITS: f64 = 4.0;
 /// may come all at once.
 const AS_LONG_AS_IN_TIME: f64 = 1e9;
 const SYMBOL_BYTES_MIN: usize = 64;
-/// Number of cuts tried beyond the coarsest.
+/// Maximum number of cuts tried in addition to the coarsest, each with one more source packet.
 const CUTS: usize = 6;
 const SOURCES_MAX: usize = 128;
 /// Usual maximum of source packets; its probabilities fit a few registers.

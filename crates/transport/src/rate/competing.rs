@@ -28,7 +28,7 @@ struct Follows {
 struct Found {
     /// Start of the present or next check whether the queue is still competing traffic's.
     check_at: Instant,
-    /// True during a check.
+    /// True during a check, in which the sending rate is reduced.
     checking: bool,
     /// Maximum rate during a check of a light load, bit/s: a load that a share of the capacity
     /// would not lower. `None` outside such a check.

@@ -388,7 +388,7 @@ impl Controller for DelayRate {
         false
     }
 
-    /// Returns true; see [`Marks`].
+    /// Returns true: the controller responds to marks; see [`Marks`].
     fn answers_marks(&self) -> bool {
         true
     }
@@ -414,7 +414,7 @@ const QUEUE_FREE: Duration = Duration::from_millis(20);
 /// Additional queueing delay that would reduce the rate to zero without the minimum factor.
 const QUEUE_SPAN: Duration = Duration::from_millis(60);
 const DRAIN_LEAST: f64 = 0.05;
-/// Media's share of the capacity.
+/// Share of the capacity estimate that is granted.
 const SHARE: f64 = 0.9;
 /// Time in which the estimate grows by a factor of e without a queue, at a [`DelayRate::pace`] of
 /// one.

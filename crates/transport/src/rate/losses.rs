@@ -69,7 +69,7 @@ struct Limit {
 /// Reaction that the losses of one report demand of the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum News {
-    /// Nothing beyond [`Losses::rate_most`].
+    /// No reaction, except to keep to [`Losses::rate_most`].
     Nothing,
     /// A reaction to an overflowing queue: more is lost than chance explains, and there is a queue.
     Overflow,
@@ -341,7 +341,7 @@ const BY_CHANCE: f64 = 0.04;
 pub(super) const CHANCE_MOST: f64 = 0.6;
 /// Time constant of the share lost at random, in seconds.
 const CHANCE_LIFE: f64 = 3.0;
-/// Sending rate as a share of a limit.
+/// Maximum sending rate as a share of a limit.
 const LIMIT_SHARE: f64 = 0.96;
 /// Time since the last losses at a limit after which new losses are attributed to it without a
 /// trial.

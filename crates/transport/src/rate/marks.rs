@@ -3,9 +3,9 @@ use tautline_units::{Duration, Instant};
 /// Counts of the datagrams sent as ECT(1) that one report is the first to cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marked {
-    /// Datagrams that arrived, marked or not.
+    /// Number of such datagrams that arrived, marked or not.
     pub datagrams: u64,
-    /// Datagrams that arrived marked.
+    /// Number of such datagrams that arrived marked.
     pub ce: u64,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Marks {
     left: Option<f64>,
     /// Time until which marks are ignored; `None` if they are not.
     deaf_until: Option<Instant>,
-    /// Length of a round trip.
+    /// Minimum RTT as of the last report, at least [`ROUND_LEAST`].
     round: Duration,
 }
 

@@ -39,7 +39,7 @@ impl Meter {
         longest
     }
 
-    /// Drops all totals.
+    /// Drops all totals, so that measuring begins anew.
     pub(super) fn clear(&mut self) {
         self.totals.clear();
     }

@@ -11,11 +11,11 @@ use crate::stun::{Change, Message, Request, Success, Transaction};
 /// The dependence of a NAT's mapping or filtering on the other end ([RFC4787] 4.1 and 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Behaviour {
-    /// Independent of the other end: one mapping serves all.
+    /// Independent of the other end: one mapping or filter rule for all ends.
     EndpointIndependent,
-    /// Dependent on the other end's address.
+    /// Dependent on the other end's address: one mapping or filter rule for each address.
     AddressDependent,
-    /// Dependent on the other end's address and port.
+    /// Dependent on the other end's address and port: one for each pair of them.
     AddressAndPortDependent,
 }
 
@@ -123,7 +123,7 @@ impl Discovery {
         (self.step != Step::Ended).then_some(self.due_at)
     }
 
-    /// Returns the results so far.
+    /// Returns the results of the test so far.
     pub fn found(&self) -> Found {
         self.found
     }

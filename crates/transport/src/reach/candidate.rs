@@ -15,7 +15,7 @@ pub struct Candidate {
 /// The origin of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// Address of an interface.
+    /// Address of an interface of the end's machine.
     Host,
     /// Address seen by a server: that of a NAT in front of the end.
     Reflexive,

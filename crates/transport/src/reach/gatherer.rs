@@ -33,7 +33,7 @@ struct Socket {
     asks: Vec<Ask>,
 }
 
-/// State of one socket and one server.
+/// State of the requests from one socket to one server.
 #[derive(Debug)]
 struct Ask {
     server: SocketAddr,
@@ -45,7 +45,7 @@ struct Ask {
     due_at: Instant,
     /// Address of the socket that the server last saw; `None` before, and if it no longer answers.
     mapped: Option<SocketAddr>,
-    /// Keep-alive interval of the mapping.
+    /// Interval of requests that keep the NAT's mapping; halved whenever the mapping has changed.
     keep_alive: Duration,
 }
 

@@ -193,7 +193,7 @@ impl Inbox {
         now <= deadline
     }
 
-    /// Gives up every unit whose deadline has passed.
+    /// Gives up every open unit whose deadline has passed.
     pub(crate) fn expire(
         &mut self,
         counters: &mut Counters,

@@ -4,7 +4,7 @@ use crate::wire::stream::Part;
 /// The source packets of one unit under the streaming code that are known so far.
 #[derive(Debug)]
 pub(crate) struct Parts {
-    /// Number of the unit's first source packet.
+    /// Number of the unit's first source packet in the stream.
     first: u64,
     deadline_low: u16,
     /// Number of the unit's source packets; `None` until the last one is known.
@@ -13,7 +13,7 @@ pub(crate) struct Parts {
     parts: Vec<(u8, Vec<u8>)>,
     /// One bit per index: 1 if that part was added.
     seen: [u64; 4],
-    /// Highest index added.
+    /// Highest index of an added part; 0 before the first.
     highest: u8,
     /// Total length of the payloads.
     bytes: usize,

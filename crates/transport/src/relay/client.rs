@@ -33,7 +33,7 @@ pub struct Client {
 pub struct Admission {
     /// Identity of this end.
     pub identity: Identity,
-    /// Peer to reach.
+    /// Key of the peer to reach.
     pub peer: PublicKey,
     /// Relays to use; the first four count.
     pub tickets: Vec<Ticket>,
@@ -49,9 +49,9 @@ pub struct Ticket {
     pub addresses: Vec<SocketAddr>,
     /// Addresses for connections over TLS, for an end whose network blocks UDP.
     pub streams: Vec<SocketAddr>,
-    /// Key of the relay.
+    /// Public key of the relay.
     pub relay: PublicKey,
-    /// Right to use the relay.
+    /// Token from the switchboard that permits this end to use the relay.
     pub token: Token,
 }
 
@@ -76,7 +76,7 @@ pub struct LegView {
     pub refused: Option<Refusal>,
 }
 
-/// One socket at one relay.
+/// One socket of this end at one relay, on the way to one peer.
 struct Leg {
     view: LegView,
     relay: PublicKey,
@@ -298,7 +298,7 @@ impl Leg {
         }
     }
 
-    /// Starts a new handshake.
+    /// Starts a new handshake with the relay, whose first message is due at `now`.
     fn call(&mut self, now: Instant) {
         let seat = seat(self.view.route);
         self.state = State::call(&self.identity, self.relay, &self.token, seat, &mut self.rng);

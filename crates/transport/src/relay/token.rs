@@ -54,10 +54,10 @@ pub enum Side {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// Not the bytes of a token.
+    /// The bytes are no token of this version.
     #[error("not a token of this version")]
     Malformed,
-    /// Not signed by the switchboard.
+    /// The token is not signed by the switchboard.
     #[error("not a token of this switchboard")]
     Forged,
     /// The end of validity has passed.
@@ -66,10 +66,10 @@ pub enum TokenError {
 }
 
 impl Token {
-    /// Bytes of a token.
+    /// Length of a token in bytes.
     pub const BYTES: usize = SIGNED_BYTES + SIGNATURE_BYTES;
 
-    /// Signs `grant` as the switchboard.
+    /// Creates the token for `grant`, signed with the switchboard's key.
     pub fn issue(grant: &Grant, switchboard: &Identity) -> Self {
         let mut bytes = Vec::with_capacity(Self::BYTES);
         bytes.extend_from_slice(&[VERSION, grant.side.to_wire()]);
@@ -87,7 +87,7 @@ impl Token {
         bytes.try_into().ok().map(Self)
     }
 
-    /// Returns the bytes.
+    /// Returns the bytes of the token, in the layout above.
     pub fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }
@@ -140,7 +140,7 @@ impl Grant {
 }
 
 impl Side {
-    /// Returns the other end.
+    /// Returns the opposite side: the responder for the initiator, and the reverse.
     pub fn other(self) -> Self {
         match self {
             Self::Initiator => Self::Responder,

@@ -39,9 +39,9 @@ struct Lane {
 /// Bytes queued on a lane that leave before a unit.
 #[derive(Debug, Default)]
 struct Before {
-    /// Bytes of complete datagrams.
+    /// Total length of the packets' datagrams.
     datagrams: u64,
-    /// Bytes as the cap counts them.
+    /// Total length of the packets as the channel's cap counts it.
     counted: u64,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Stream {
     repairs: VecDeque<Sum>,
     /// Number of the next repair packet; its low 16 bits are its seed.
     next_repair: u64,
-    /// Smoothed share of lost packets.
+    /// Smoothed share of sent source and repair packets that were lost.
     erasure_rate: f64,
     /// Payloads of the last unit, concatenated.
     block: Vec<u8>,

@@ -40,7 +40,7 @@ struct Standing {
 pub(crate) struct Lacking<'a> {
     pub(crate) number: u64,
     pub(crate) plan: Plan,
-    /// Source packets, concatenated.
+    /// Symbols of the unit's source packets, concatenated.
     pub(crate) sources: &'a [u8],
     /// Indices of the repair packets to encode, as many as the unit lacks.
     pub(crate) fresh: std::ops::Range<usize>,

@@ -32,7 +32,8 @@ pub(super) struct Active {
     pub(super) sender: Sender,
     /// Time of the last authentic datagram, or of the session's start.
     pub(super) heard_at: Instant,
-    /// Next link in the round robin of media packets.
+    /// Index of the link that may send the next media packet first: the one after the last that
+    /// did.
     pub(super) media_turn: usize,
     /// Counter of reports, modulo the number of links, which decides which other link's report
     /// travels with the next one.

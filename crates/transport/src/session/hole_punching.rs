@@ -19,7 +19,7 @@ pub(super) struct HolePunching {
     number: u64,
     /// Number of rounds since the routes were set; saturates.
     rounds: u32,
-    /// Time of the last round.
+    /// Time of the last round of hole punches.
     punched_at: Instant,
     due_at: Option<Instant>,
 }
@@ -79,7 +79,7 @@ impl HolePunching {
 const ROUTES_MAX: usize = 16;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const OFTEN_MOST: Duration = Duration::from_millis(1_000);
-/// Number of rounds within the first ten seconds.
+/// Number of rounds of hole punches within the first ten seconds.
 const OFTEN_ROUNDS: u32 = 14;
 /// Minimum interval between hole punches while the initiator is silent.
 const SILENT_PAUSE: Duration = Duration::from_millis(500);

@@ -19,7 +19,7 @@ pub(super) enum Owner {
     Handshake,
     Receiver,
     Sender,
-    /// The link at this index.
+    /// The link at this index in [`Links`](crate::links::Links).
     Link(usize),
 }
 

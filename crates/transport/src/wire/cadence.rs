@@ -25,7 +25,7 @@ impl Cadence {
     /// Length of the packet on the wire, in bytes.
     pub const BYTES: usize = 6;
 
-    /// Appends the packet.
+    /// Appends the packet to `out`.
     pub fn write(self, out: &mut Vec<u8>) {
         out.push(KIND_CADENCE << 4);
         put_length(out, Self::BYTES - 3);

@@ -15,7 +15,7 @@ impl LinkNumber {
         if number < Self::COUNT as u8 { Some(Self(number)) } else { None }
     }
 
-    /// Returns the number, 0 to 15.
+    /// Returns the link number as an integer, 0 to 15.
     pub const fn get(self) -> u8 {
         self.0
     }

@@ -26,7 +26,7 @@ impl DeliveryReport {
     /// Length of the packet on the wire, in bytes.
     pub const BYTES: usize = 13;
 
-    /// Appends the packet.
+    /// Appends the packet to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(KIND_DELIVERY_REPORT << 4 | self.channel.get() & 0x0f);
         put_u48(out, self.delivered);

@@ -25,7 +25,7 @@ impl Marks {
     /// Length of the fields on the wire, in bytes.
     pub const BYTES: usize = 15;
 
-    /// Appends the fields.
+    /// Appends the fields to `out`.
     pub(super) fn write(self, out: &mut Vec<u8>) {
         out.push(KIND_FIELDS << 4);
         put_length(out, Self::BYTES - 3);

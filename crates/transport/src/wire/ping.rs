@@ -24,7 +24,7 @@ impl Ping {
     /// Length of the packet on the wire, in bytes.
     pub const BYTES: usize = 13;
 
-    /// Appends the packet.
+    /// Appends the packet to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(KIND_PING << 4);
         out.extend_from_slice(&self.id.to_be_bytes());

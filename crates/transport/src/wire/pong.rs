@@ -28,7 +28,7 @@ impl Pong {
     /// Length of the packet on the wire, in bytes.
     pub const BYTES: usize = 21;
 
-    /// Appends the packet.
+    /// Appends the packet to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(KIND_PONG << 4);
         out.extend_from_slice(&self.id.to_be_bytes());

@@ -38,7 +38,7 @@ impl Standing {
         (1..128).contains(&self.turn.wrapping_sub(other.turn))
     }
 
-    /// Appends the packet.
+    /// Appends the packet to `out`.
     pub fn write(self, out: &mut Vec<u8>) {
         out.push(KIND_STANDING << 4);
         put_length(out, Self::BYTES - 3);

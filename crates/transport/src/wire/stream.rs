@@ -80,7 +80,7 @@ impl<'a> Source<'a> {
     /// Length of the packet before the payload.
     pub const HEADER_BYTES: usize = 9;
 
-    /// Appends the packet.
+    /// Appends the packet to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         let last = if self.part.last { LAST } else { 0 };
         out.push(KIND_STREAM_SOURCE << 4 | last | ChannelNumber::MEDIA.get());
@@ -153,7 +153,7 @@ impl<'a> Repair<'a> {
     /// Length of the packet before the sum.
     pub const HEADER_BYTES: usize = 8;
 
-    /// Appends the packet.
+    /// Appends the packet to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(KIND_STREAM_REPAIR << 4 | ChannelNumber::MEDIA.get());
         out.extend_from_slice(&self.first_low.to_be_bytes()[1..]);

@@ -395,7 +395,7 @@ fn check_packets(session: &Session) {
     assert!(again == moved || counters.handshakes > 1, "{again} of {moved}");
 }
 
-/// A unit that carries the data to verify it.
+/// Content of a unit: what is needed to verify it on arrival.
 #[derive(Debug, Clone, Copy)]
 struct Unit {
     epoch: u64,
@@ -438,9 +438,9 @@ fn units_lost(counters: &Counters) -> u64 {
     units.into_iter().map(|what| counters.discarded(what)).sum()
 }
 
-/// Channels in use.
+/// Channels that the application uses.
 const CHANNELS: [ChannelNumber; 2] = [ChannelNumber::COMMAND, ChannelNumber::MEDIA];
-/// Fates of a datagram that is not accepted.
+/// Reasons for which a received datagram may be discarded.
 const FATES: [Discard; 10] = [
     Discard::DatagramMalformed,
     Discard::DatagramUnknownSession,

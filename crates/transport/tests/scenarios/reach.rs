@@ -35,7 +35,7 @@ struct End {
     session: Option<Session>,
     /// Candidates last received from the lease.
     peer: Vec<Candidate>,
-    /// Arrival times of units.
+    /// Arrival times of the units that this end received.
     units: Vec<Instant>,
 }
 
@@ -92,7 +92,7 @@ impl World {
         Self { now: Instant::ZERO, flights, flown: 0, ends, lease }
     }
 
-    /// Introduces the two ends.
+    /// Introduces the two ends: creates their sessions with the candidates known so far.
     fn introduce(&mut self) {
         let identities = [1, 2].map(|seed| Identity::from_seed(&[seed; 32]));
         let [vehicle, operator] = &identities;

@@ -15,7 +15,7 @@ use crate::theory;
 struct Trial {
     interval: u64,
     erasure_rate: f64,
-    /// Coding window of the encoder.
+    /// Maximum number of source packets in the encoder's coding window.
     window_max: usize,
     /// Number of source packets that the decoder remembers.
     memory: usize,
@@ -23,7 +23,7 @@ struct Trial {
     repairs_max: usize,
     /// Feedback delay in slots; `None` without feedback.
     feedback: Option<u64>,
-    /// Share of reports lost.
+    /// Share of the receiver's reports that is lost on the way to the sender.
     reports_lost: f64,
     /// Age in slots at which packets leave the coding window; `None` if they do not expire.
     deadline: Option<u64>,
