@@ -39,7 +39,7 @@ function snapshotMessage({ end = End.Vehicle, session = true, process = true, li
   return messageOf(FROM_OPERATOR.snapshot, builder);
 }
 
-/** `frame` is `null` while the guard is silent. */
+/** Builds a telemetry message. `frame` is the guard's status; `null` while the guard is silent. */
 function telemetryMessage(frame: Uint8Array | null, reason = ''): ArrayBuffer {
   const builder = new Builder(512);
   const status = frame === null ? 0 : Telemetry.createStatusVector(builder, frame);

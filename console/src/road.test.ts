@@ -10,7 +10,7 @@ const CAMERA: Geometry = {
 };
 const ASPECT = 16 / 9;
 
-/** Integrates in steps of 0.1 ms. */
+/** Returns the braking distance, integrated in steps of 0.1 ms. */
 function brakedBySteps(speed: number): number {
   const step = 1e-4;
   let [left, metres, deceleration] = [speed, 0, MANOEUVRE.begin];

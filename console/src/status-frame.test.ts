@@ -4,14 +4,14 @@ import { type Said, seal, statusFrame } from '../e2e/status.mjs';
 import { STATUS_FRAME } from './generated/kinds';
 import { crcOf, readStatusFrame } from './status-frame';
 
-/** The vector of docs/guard.md. */
+/** Returns the bytes of the vector `status` of docs/guard.md. */
 function vector(): Uint8Array {
   const guide = readFileSync(new URL('../../docs/guard.md', import.meta.url), 'utf8');
   const digits = /Vector `status`\s+```hex\s([0-9a-f\s]+)```/.exec(guide)![1]!.replace(/\s/g, '');
   return Uint8Array.from(digits.match(/../g)!, (pair) => Number.parseInt(pair, 16));
 }
 
-/** Sets length and CRC of a frame of another length. */
+/** Cuts or extends a frame to `length`, and sets its length field and CRC to match. */
 function resized(frame: Uint8Array, length: number): Uint8Array {
   const bytes = new Uint8Array(length);
   bytes.set(frame.subarray(0, length));
@@ -19,7 +19,7 @@ function resized(frame: Uint8Array, length: number): Uint8Array {
   return seal(bytes);
 }
 
-/** Numbers that are the same in every run. */
+/** Pseudorandom numbers below 2^24, the same in every run. */
 function* random(seed: number): Generator<number, never> {
   let state = seed;
   for (;;) {

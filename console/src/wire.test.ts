@@ -61,7 +61,7 @@ function helloMessage(hello: unknown): ArrayBuffer {
   return message.buffer;
 }
 
-/** Asserts that it returns or throws `BadMessage`; any other error fails the test. */
+/** Asserts that `parse` returns or throws `BadMessage`. Any other error fails the test. */
 function parsesOrRefuses(parse: (message: ArrayBuffer) => unknown, message: ArrayBuffer): 'parsed' | 'refused' {
   try {
     parse(message);

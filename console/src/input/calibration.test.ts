@@ -6,11 +6,14 @@ function padOf(axes: number[], buttons: number[] = []): PadState {
   return { id: 'wheel', index: 0, mapping: '', axes, buttons: buttons.map((value) => ({ value, pressed: value > 0.5 })) };
 }
 
-/** Wheel on axis 1, throttle on axis 3 (released 1), brake on axis 0 (released -1). */
+/**
+ * State of a device with the wheel on axis 1, the throttle on axis 3 (released 1) and the brake on
+ * axis 0 (released -1).
+ */
 const at = (wheel = 0, throttle = 1, brake = -1): PadState => padOf([brake, wheel, 0, throttle]);
 const pressed = (wheel = 0) => ({ throttle: [at(wheel, -1), at(wheel, 1)], brake: [at(wheel, 1, 1), at(wheel, 1, -1)] });
 
-/** Shows the pads one after the other and ends the step with the last. */
+/** Shows the calibration one state after the other, and ends the step with the last. */
 function step(calibration: Calibration, ...pads: PadState[]): boolean {
   for (const pad of pads) calibration.observe(pad);
   return calibration.next(pads.at(-1)!);
@@ -182,7 +185,10 @@ describe('axes that read 0 until first near 0, as in Chromium', () => {
   });
 });
 
-/** Returns raw axes as a page sees them: 0 for each that was not within 0.1 of 0 yet. */
+/**
+ * Returns a function that converts raw axes to what Chromium shows: 0 for each axis that was never
+ * within 0.1 of 0.
+ */
 function maskedWheel(): (raw: number[]) => PadState {
   const known = new Set<number>();
   return (raw) => padOf(raw.map((value, axis) => {

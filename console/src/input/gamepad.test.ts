@@ -45,7 +45,7 @@ function plug(index = 0, part: Partial<FakePad> = {}): FakePad {
   return pad;
 }
 
-/** Presses a button. Like in a browser, a change has a new timestamp. */
+/** Sets a button's value. As in a browser, the change has a new timestamp. */
 function press(pad: FakePad, button: number, value: number): void {
   pad.buttons[button] = { value, pressed: value > 0.5 };
   pad.timestamp = nowMs + 2;
@@ -56,7 +56,7 @@ function turn(pad: FakePad, axis: number, value: number): void {
   pad.timestamp = nowMs + 2;
 }
 
-/** Reads one tick at a time. */
+/** Reads the devices once a tick of the test's clock. */
 class Reader extends Gamepads {
   tick(around: Surroundings = STANDS): PadReading | null {
     nowMs += TICK_MS;
@@ -78,7 +78,7 @@ function open(): Reader {
   }, 'packed');
 }
 
-/** Returns a pad in use, whose stick was pushed and released. */
+/** Returns a pad that is in use because its stick was pushed and released. */
 function taken(index = 0): { pad: FakePad; pads: Reader } {
   const pad = plug(index);
   const pads = open();
@@ -159,7 +159,7 @@ describe('a device', () => {
     pads.tick(MOVES);
     turn(other, 0, 1);
     expect(pads.tick(MOVES)).toMatchObject({ steering: 0 });
-    // A device moved while the machine moved does not take over as soon as it stands.
+    // A device that was moved while the machine moved does not take over once the machine stands.
     expect(pads.tick(STANDS)).toMatchObject({ steering: 0 });
     turn(other, 0, -1);
     expect(pads.tick(STANDS)).toMatchObject({ steering: 1 });
@@ -289,7 +289,7 @@ describe('pedals', () => {
       turn(wheel, 3, value);
       pads.tick();
     }
-    // It is pressed, which does not count before it was released.
+    // It is pressed now. A press does not count before the throttle was seen released.
     expect(pads.tick()).toMatchObject({ throttle: 0, brake: 0 });
     turn(wheel, 2, 1);
     pads.tick();

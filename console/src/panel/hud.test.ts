@@ -45,7 +45,7 @@ describe('the picture\'s age', () => {
 });
 
 describe('the distances on the road', () => {
-  // Values of a vehicle whose camera was measured.
+  // Values of a vehicle whose camera's place was measured.
   const values = [
     ['cones hit', 0], ['camera height', 1.4], ['camera before rear axle', 1.35], ['camera focal length', 0.714], ['camera centre', 0.5],
     ['camera pitch', 3], ['front before rear axle', 3.45], ['half width', 0.9], ['wheelbase', 2.6],

@@ -8,7 +8,10 @@ let picture: number;
 
 beforeEach(() => { [load, nowMs, picture] = [new LoadAdaptation(), 0, 0]; });
 
-/** Adds slices of six strips for this long, each `tookMs(pictureInterval)` old when shown. */
+/**
+ * Adds slices of six strips for this long, each shown `tookMs(pictureInterval)` after its earliest
+ * time. Returns the picture interval at the end.
+ */
 function run(seconds: number, tookMs: (pictureInterval: number) => number, periodMs = PERIOD_MS): number {
   const untilMs = nowMs + seconds * 1_000;
   while (nowMs < untilMs) {
@@ -50,7 +53,7 @@ describe('load adaptation', () => {
   });
 
   it('ignores the burst of slices late after an outage', () => {
-    // At any phase of a span: 0.4 s may be most of two spans.
+    // The outage may end in any phase of a span, so its slices may make up most of two spans.
     for (let phase = 0; phase < 0.3; phase += 0.03) {
       load = new LoadAdaptation();
       run(3 + phase, () => 5);

@@ -6,7 +6,7 @@ let frames: (() => void)[];
 let drawn: string[];
 let superseded: number;
 let closed: number[];
-/** Frames drawn when each frame of the screen began. */
+/** Strips and pictures drawn so far, at the start of each frame of the screen. */
 let begun: string[][];
 let painter: Painter;
 
@@ -66,7 +66,7 @@ describe('painter', () => {
   it('requests one screen frame at a time, and none without frames', () => {
     for (let picture = 1; picture <= 3; picture += 1) offer(picture % 2, picture);
     expect(frames).toHaveLength(1);
-    // One more, which shows what was drawn within the first.
+    // One more is requested, which shows what was drawn within the first.
     screenFrame();
     expect(frames).toHaveLength(1);
     screenFrame();

@@ -3,7 +3,7 @@ import { OperatorClock } from '../clock';
 import { Player } from './player';
 import type { Screen } from './screen';
 
-/** Outputs each frame when the test tells it to. */
+/** Decoder that outputs each frame when the test calls for it. */
 class FakeVideoDecoder {
   static waiting: (() => void)[] = [];
   readonly state = 'configured';

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Screen } from './screen';
 
-/** A browser's canvas; `isLost` null means that it cannot report it. */
+/**
+ * Canvas of a browser. If `isLost` is null, the browser cannot report whether the canvas is lost.
+ */
 class FakeCanvas {
   static isLost: boolean | null = false;
 

@@ -15,7 +15,8 @@ const row = (band: Uint8Array, y: number): number[] => [...band.subarray(y * WID
 describe('a band around a seam', () => {
   it('steps evenly across a seam', () => {
     const { band } = bandOf(rows([100, 100, 100, 100], 1), rows([108, 108, 108, 108], 1), WIDTH);
-    // 3, 2 and 3 instead of 8; the steps next to them stay.
+    // The three steps nearest to the seam become 3, 2 and 3 instead of 0, 8 and 0. Those next to
+    // them stay.
     for (let x = 0; x < WIDTH; x += 1) {
       const [p1, p0, q0, q1] = [2, 3, 4, 5].map((y) => row(band, y)[x]!) as [number, number, number, number];
       expect([p0 - p1, q0 - p0, q1 - q0]).toEqual([3, 2, 3]);
@@ -74,7 +75,8 @@ describe('the seams of a picture', () => {
     expect(drawn).toEqual([[0, 2, WIDTH, 4, 0, 14, WIDTH, 4]]);
     await seams.take(frame(100), 2);
     expect(drawn.slice(1)).toEqual([[0, 2, WIDTH, 4, 0, 30, WIDTH, 4]]);
-    // The smoothing with the strip's previous frame is gone; then nothing is left to do.
+    // The rows smoothed with the strip's previous frame are drawn once more, unsmoothed. After
+    // that, nothing is left to draw.
     await seams.take(frame(100), 1);
     expect(drawn.length).toBe(4);
     await seams.take(frame(100), 1);

@@ -13,7 +13,7 @@ interface Frame {
   close(): void;
 }
 
-/** Decodes when the test tells it to, so that it can fall behind. */
+/** Decoder that outputs frames when the test calls for them, so that it can fall behind. */
 class FakeVideoDecoder {
   static opened: FakeVideoDecoder[] = [];
   static refusesConfig = false;
