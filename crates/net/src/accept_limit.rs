@@ -437,11 +437,14 @@ async fn accept(
     }
 }
 
-/// Maximum silence: a browser completes handshake or request within a second over any usable link.
+/// Default of the longest silence of a caller before its request is complete; then its connection
+/// ends. A browser needs a second over any usable link.
 const SILENT_MAX: Duration = Duration::from_secs(5);
-/// Longer than the slowest answer: a probe of the links.
+/// Longest silence of a connection while its request is answered; then it ends. The slowest answer,
+/// a probe of the links, takes less.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
-/// Time for a connection to end and release the resource that the kernel lacked.
+/// Pause after a failed accept call: time for a connection to end and release the resource that the
+/// kernel lacked.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub struct ConnectionLimit<K> {
 pub struct Place(u64);
 
 impl Place {
-    /// A number that no connection has.
+    /// Placeholder without a place: no connection has this number.
     pub(crate) const NONE: Self = Self(u64::MAX);
 }
 
@@ -128,9 +128,10 @@ pub fn network(remote: IpAddr) -> IpAddr {
     }
 }
 
-/// Limit per network: the machines that start at once behind one NAT, with room for others there.
+/// Maximum unproven connections from one network: those of the machines that start at the same time
+/// behind one NAT, with room for others there.
 pub(crate) const NETWORK_MAX: usize = 64;
-/// Limit of unproven connections in total: each handshake takes a few hundred milliseconds over a
+/// Maximum unproven connections in total: each handshake takes a few hundred milliseconds over a
 /// mobile link.
 pub(crate) const UNPROVEN_MAX: usize = 256;
 /// Maximum connections per key: one, its successor after a restart, and two that are being closed.

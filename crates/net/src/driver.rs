@@ -620,16 +620,19 @@ impl EventLoop {
 const WAKE: Token = Token(usize::MAX);
 const TIMER: Token = Token(usize::MAX - 1);
 const LISTENER: Token = Token(usize::MAX - 2);
-/// Interval at which the application sees the session.
+/// Interval of the driver's regular work: lost sockets are reopened, and the application sees the
+/// session.
 const TICK: Duration = Duration::from_millis(100);
-/// 1.5 ping intervals without a datagram on any link: a NAT mapping may have changed. An
-/// unnecessary query costs about 100 bytes.
+/// Silence on all links after which the own addresses are queried again, because a NAT mapping may
+/// have changed: 1.5 ping intervals. An unnecessary query costs about 100 bytes.
 const UNHEARD: Duration = Duration::from_millis(30);
 /// Sleep time of the loop without a session or datagrams.
 const IDLE: Duration = Duration::from_secs(1);
-/// Units of a tenth of a second at 60 pictures of six slices a second, with a margin.
+/// Maximum inputs of the application that wait, and that are taken in one turn: the units of a
+/// tenth of a second at 60 pictures of six slices a second, and more.
 const INPUTS_MAX: usize = 256;
 /// Datagrams read from one socket before the session may send again.
 const RECEIVE_TURN: usize = 64;
-/// Larger than any datagram of the protocol, so that an overlong one is detected.
+/// Size in bytes of the buffer for a received datagram: larger than any datagram of the protocol,
+/// so that an overlong one is detected.
 const DATAGRAM_BYTES_MAX: usize = 2048;

@@ -234,7 +234,7 @@ const DATAGRAM_BYTES_MAX: usize = 65_536;
 
 const TIMER: Token = Token(0);
 
-/// Links use pairs of tokens after the timer; the server's tokens follow.
+/// First of the links' tokens, after the timer's: each link has two. The server's tokens follow.
 const LINK_TOKENS: usize = 1;
 
 fn plug_token(index: usize, side: Side) -> Token {

@@ -44,9 +44,10 @@ fn place(ports: &Range<u16>, process: u32, pair: u16) -> u16 {
 }
 
 static PAIRS: AtomicU16 = AtomicU16::new(0);
-/// Well-known services listen below.
+/// Lowest port that is tried: well-known services listen on lower ones.
 const FIRST: u16 = 10_000;
-/// Number of ports that one process is unlikely to exceed.
+/// Pairs of ports from the first one of a process to the first one of the process with the next id:
+/// one process is unlikely to try more.
 const PROCESS_PAIRS: u64 = 64;
 
 #[cfg(test)]

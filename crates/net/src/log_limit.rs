@@ -71,7 +71,8 @@ impl LogLimit {
 }
 
 const INTERVAL: Duration = Duration::from_secs(10);
-/// Often enough that each day of a log shows an ongoing symptom.
+/// Maximum interval between two equal lines of an ongoing symptom, so that each day of a log shows
+/// it.
 const INTERVAL_MAX: Duration = Duration::from_secs(3_600);
 
 #[cfg(test)]

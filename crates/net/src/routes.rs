@@ -31,10 +31,10 @@ pub fn streams(locals: &[SocketAddr], peer_addresses: &[String]) -> Vec<Route> {
     pairs.take(STREAMS_MAX).collect()
 }
 
-/// Link numbers have four bits.
+/// Maximum routes for datagrams: link numbers have four bits.
 const ROUTES_MAX: usize = 16;
-/// The number of modems in a vehicle: the remaining link numbers are for links that always carry
-/// media.
+/// Maximum routes over TLS: the number of modems in a vehicle. The remaining link numbers are for
+/// routes of datagrams, which always carry media.
 const STREAMS_MAX: usize = 4;
 
 #[cfg(test)]

@@ -343,13 +343,15 @@ pub(crate) fn open(session: &mut Session, channel: &Channel) {
     }
 }
 
-/// Twice a link's maximum time without a pong. A process that has ended does not return sooner.
+/// Silence of the present session after which a successor with the same peer replaces it: twice a
+/// link's maximum time without a pong. A process that has ended does not return sooner.
 const SILENT: Duration = Duration::from_millis(500);
 /// Silence after which the peer counts as gone: the machine has been braking for nearly as long,
 /// and a new operator is better than none. Mobile links are rarely interrupted for longer ([UGV]:
 /// 5.7 s).
 const GONE: Duration = Duration::from_secs(10);
-/// Maximum time until a restarted peer falls silent in its old session.
+/// Time after which a successor with the same peer is discarded if the present session is alive: a
+/// restarted peer falls silent in its old session sooner.
 const SUCCESSOR_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

@@ -29,8 +29,8 @@ impl Local {
     /// Opens the socket, non-blocking, with buffers for bursts.
     ///
     /// # Errors
-    /// When the address is in use or not of this machine, or the interface does not exist; the text
-    /// names it and the remedy.
+    /// When the address is in use or not of this machine, the interface does not exist, or this
+    /// process may not bind to it; the text names the address or interface, and usually a remedy.
     pub fn open(&self) -> anyhow::Result<mio::net::UdpSocket> {
         self.open_on(match self {
             Self::Address(address) => address.port(),

@@ -467,23 +467,26 @@ fn fresh(next_token: &mut usize) -> Token {
     Token(*next_token)
 }
 
-/// Link numbers have four bits.
+/// Maximum calls: link numbers have four bits. A further one is refused.
 const CALLS_MAX: usize = 16;
-/// Connections of a vehicle's sixteen links, dead ones not yet detected, and unproven ones.
+/// Maximum incoming connections: those of a vehicle's sixteen links, dead ones not yet detected,
+/// and unproven ones. For a further one, the one silent for the longest time is closed.
 const INCOMING_MAX: usize = 48;
 const UNPROVEN_MAX: usize = 16;
 const UNPROVEN_NETWORK_MAX: usize = 4;
 const ACCEPTS_TURN: usize = 16;
-/// Time until a session has a route that was called in advance.
+/// Time after which a call is ended that neither the session nor a relay uses: a session soon has a
+/// route that was called in advance.
 const UNUSED_MAX: Duration = Duration::from_secs(1);
-/// Retry delays, the same as of the control connection: hardly noticed, and cheap towards an absent
-/// peer.
+/// Delay before the first new attempt of a call, the same as of the control connection: hardly
+/// noticed. It doubles with each failure.
 const RETRY_MIN: Duration = Duration::from_millis(200);
+/// Maximum delay between two attempts of a call: cheap towards an absent peer.
 const RETRY_MAX: Duration = Duration::from_secs(3);
 const SETTLED: Duration = Duration::from_secs(3);
 /// Interval of attempts to listen, the same as of attempts to open a missing link.
 const LISTEN_RETRY: Duration = Duration::from_secs(1);
-/// Beyond the tokens of sockets.
+/// First token of a connection, beyond the tokens of sockets.
 const TOKENS_FROM: usize = 1 << 16;
 
 #[cfg(test)]

@@ -49,7 +49,8 @@ impl Timer {
     }
 }
 
-/// A day: packets are never held longer, and any number of seconds fits the kernel's type.
+/// Maximum time until the timer fires: a day. Packets are never held longer, and it fits the
+/// kernel's type.
 const WAIT_MAX: Duration = Duration::from_secs(86_400);
 
 fn timespec(duration: Duration) -> Timespec {

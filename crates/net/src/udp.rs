@@ -65,7 +65,7 @@ impl<S: AsFd> Udp<S> {
         Ok(Self { socket, state, is_wildcard: bound.ip().is_unspecified() })
     }
 
-    /// Returns the socket.
+    /// Returns the socket given to [`new`](Self::new).
     pub fn socket(&self) -> &S {
         &self.socket
     }

@@ -120,7 +120,8 @@ const HOLD: Duration = Duration::from_millis(100);
 /// Maximum datagrams per step: three times the arrivals of a tenth of a second. The rest waits for
 /// the next step, in the socket's own bounded queue.
 const DATAGRAMS_MAX: usize = 32;
-/// Longer than every frame: a truncated datagram then differs from the length in its header.
+/// Size of the receive buffer, longer than every frame: the length of a truncated datagram then
+/// differs from the one in its header.
 const BYTES_MAX: usize = Fact::BYTES + 1;
 
 #[cfg(test)]

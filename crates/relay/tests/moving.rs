@@ -360,9 +360,9 @@ const OPERATOR: usize = 1;
 const RELAY: u8 = 2;
 const SWITCHBOARD: u8 = 3;
 const LEASE: [u8; 16] = [7; 16];
-/// Delay from one end to the other, and to the server.
+/// Delay from one end to the other, and from an end to the switchboard.
 const ONE_WAY: Duration = Duration::from_millis(20);
-/// The relay is half-way.
+/// Delay from an end to the relay, which is half-way.
 const TO_RELAY: Duration = Duration::from_millis(10);
-/// Same as in the event loop.
+/// Silence after which an end queries its addresses again, the same as in the event loop.
 const UNHEARD: Duration = Duration::from_millis(30);

@@ -105,7 +105,8 @@ impl Nat {
 }
 
 const FIRST_PORT: u16 = 20_000;
-/// A step above 1, so that a port cannot be predicted from its neighbour.
+/// Difference of the ports of two successive mappings: above 1, so that a port cannot be predicted
+/// from its neighbour.
 const PORT_STEP: u16 = 7;
 
 #[cfg(test)]

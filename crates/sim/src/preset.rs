@@ -262,7 +262,7 @@ fn with_common(pair: Pair, common: &[Common]) -> Pair {
     Pair { up: with(pair.up), down: with(pair.down) }
 }
 
-/// A stream of the seed that no part of a link uses.
+/// Stream of the seed from which the properties of a modem are drawn; no part of a link uses it.
 const MODEM_STREAM: u64 = 1 << 32;
 
 fn quiet() -> Config {

@@ -475,7 +475,8 @@ const PART_BYTES_MAX: usize = 32 * 1024;
 const FRAMES_MAX: usize = 64;
 /// Maximum time to send one frame; a connection that takes longer is closed.
 const SEND_MAX: Duration = Duration::from_secs(3);
-/// Time for a connection to end and release the resource that the kernel lacked.
+/// Pause after a failed accept call: time for a connection to end and release the resource that the
+/// kernel lacked.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum time to close a connection in order.
 const CLOSE_MAX: Duration = Duration::from_secs(1);

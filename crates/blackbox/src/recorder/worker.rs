@@ -346,7 +346,8 @@ impl<D: Disk> Worker<D> {
         self.retry();
     }
 
-    /// Opens a file if there is none and a retry is due.
+    /// Opens the next file of the drive, if it has none and a retry is due; a failure postpones the
+    /// next one.
     fn retry(&mut self) {
         let now = self.now;
         let after = self.previous.as_ref().map_or(0, |previous| previous.drive);

@@ -345,9 +345,10 @@ impl Backoff {
 /// Time without a message after which a server is considered dead. It pings once a second: two lost
 /// pings and a late one are tolerated.
 pub const SERVER_TIMEOUT: Duration = Duration::from_secs(3);
-/// Short enough that a server's restart is hardly noticed.
+/// Delay before the first new attempt: short enough that a server's restart is hardly noticed.
 const RETRY_MIN: Duration = Duration::from_millis(200);
-/// Long enough that attempts to reach an absent server cost next to nothing.
+/// Maximum delay between two attempts: long enough that attempts to reach an absent server cost
+/// almost nothing.
 const RETRY_MAX: Duration = Duration::from_secs(3);
 /// Duration after which a connection counts as stable: its end is no sign of trouble.
 const SETTLED: Duration = Duration::from_secs(3);

@@ -150,11 +150,12 @@ fn value(letter: char) -> Option<u8> {
     u8::try_from(place).ok()
 }
 
-/// 80 bits: a second key with the same fingerprint is infeasible to find, though the key is public.
+/// Length of the fingerprint in a code: with 80 bits, a second key with the same fingerprint is
+/// infeasible to find, though the key is public.
 const FINGERPRINT_BYTES: usize = 10;
 const LETTERS: usize = 28;
 const GROUP: usize = 4;
-/// Crockford's alphabet: without I, L, O and U.
+/// Characters of a written code, by their values 0 to 31: Crockford's, without I, L, O and U.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 #[cfg(test)]

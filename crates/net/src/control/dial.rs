@@ -268,7 +268,8 @@ async fn open(address: SocketAddr, local: Option<&Local>) -> io::Result<TcpStrea
 /// Maximum wait for a first resolution: two attempts at each of two servers under the resolver's
 /// defaults.
 const NAMES_MAX: Duration = Duration::from_secs(20);
-/// Maximum wait while earlier addresses are known.
+/// Maximum wait for a resolution while addresses from an earlier one are known; then those are
+/// used.
 const NAMES_KNOWN_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

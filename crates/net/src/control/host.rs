@@ -114,8 +114,9 @@ impl fmt::Display for Host {
 /// Default port of a switchboard.
 const PORT: u16 = 7443;
 const BAD_PORT: &str = "its port must be 1 to 65534";
-/// Limits of DNS (RFC 1035, 2.3.4).
+/// Maximum length of a host name: that of DNS (RFC 1035, 2.3.4).
 const NAME_BYTES_MAX: usize = 253;
+/// Maximum length of a part between two dots of a host name.
 const LABEL_BYTES_MAX: usize = 63;
 
 #[cfg(test)]

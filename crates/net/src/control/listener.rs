@@ -124,5 +124,6 @@ impl fmt::Debug for Incoming {
 /// Maximum length of a hello; this project's client sends about 300 bytes.
 const HELLO_BYTES_MAX: usize = 2_048;
 const HELLO_PAUSE: Duration = Duration::from_millis(10);
-/// Two round trips of a bad mobile link, with room for one repeated SYN.
+/// Maximum time of a handshake: two round trips of a bad mobile link, with room for one repeated
+/// SYN.
 pub(super) const HANDSHAKE_MAX: Duration = Duration::from_secs(3);

@@ -119,9 +119,11 @@ pub(super) fn by_turns(addresses: &[SocketAddr], last: Option<SocketAddr>) -> Ve
     ordered
 }
 
-/// Interval of attempts while none has failed. Source: [RFC8305] 8, Connection Attempt Delay.
+/// Time from the start of one attempt to that of the next, unless one fails before. Source:
+/// [RFC8305] 8, Connection Attempt Delay.
 pub(super) const STAGGER: Duration = Duration::from_millis(250);
-/// Sixteen links and the system's own choice, with both families.
+/// Maximum attempts in a race: those of sixteen links and the system's own choice, with both
+/// families of addresses.
 const ATTEMPTS_MAX: usize = 34;
 /// Maximum addresses of a name per attempt; the next attempt may use others.
 const ADDRESSES_MAX: usize = 4;

@@ -25,7 +25,7 @@ pub struct Summary {
     pub max_us: f64,
 }
 
-/// Eight steps per doubling, from 1 ns to beyond an hour.
+/// Number of bins: eight for each doubling of the lateness, from 1 ns to beyond an hour.
 const BUCKETS: usize = 8 * 43;
 
 impl Lateness {

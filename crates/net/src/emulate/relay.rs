@@ -72,11 +72,12 @@ struct RelayDrops {
 /// Maximum datagrams read from one socket per turn, so that the others do not starve.
 const READS_MAX: usize = 64;
 
-/// Headers of IP and UDP, which a device's packets already contain and `overhead_bytes` adds to
-/// datagrams.
+/// Size of the headers of IP and UDP, which a device's packets already contain and
+/// `overhead_bytes` adds to datagrams.
 const HEADER_BYTES: u64 = 28;
 
-/// Receive and send buffers: a tenth of a second at 80 Mbit/s. The kernel may grant less.
+/// Requested size of a socket's receive buffer and of its send buffer: a tenth of a second at 80
+/// Mbit/s. The kernel may grant less.
 const SOCKET_BUFFER_BYTES: usize = 1 << 20;
 
 impl Side {
@@ -374,7 +375,7 @@ pub(super) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Returns the current counters of the links.
+/// Returns the current counters of each link, and the lateness of all links together.
 pub(super) fn status(relays: &[Relay]) -> Status {
     let mut lateness = Lateness::default();
     for relay in relays {

@@ -37,7 +37,7 @@ const CHUNKS_MAX: usize = 8;
 /// Maximum bytes of unread answers before a slow reader is closed.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
 
-/// Far beyond the links' tokens.
+/// Token of the listener, far beyond the links' tokens.
 const LISTENER: Token = Token(1 << 20);
 
 impl Server {

@@ -48,7 +48,8 @@ pub(super) fn share(part: u64, rest: u64) -> Option<f32> {
 }
 
 const SPAN: Duration = Duration::from_secs(10);
-/// Ten seconds of totals taken every tenth of a second, and a few more.
+/// Maximum number of totals kept: those of ten seconds at one each tenth of a second, and a few
+/// more; the oldest is dropped.
 const COUNT_MAX: usize = 128;
 
 #[cfg(test)]

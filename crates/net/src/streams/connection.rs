@@ -307,12 +307,14 @@ fn tune(socket: &SockRef<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Two round trips of a bad mobile link, with room for one repeated SYN.
+/// Maximum time until a connection has completed its handshake; then it ends: two round trips of a
+/// bad mobile link, with room for one repeated SYN.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(3);
-/// Several pings of the session, which sends at least five a second.
+/// Silence after which an open connection ends: several pings of the session, which sends at least
+/// five a second.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(3);
-/// Unsent bytes held by the kernel: 8 ms at 4 Mbit/s, enough to continue sending until this process
-/// wakes.
+/// Number of unsent bytes in the kernel below which a connection accepts more: 8 ms at 4 Mbit/s,
+/// enough to continue sending until this process wakes.
 const UNSENT_BYTES: u32 = 4_096;
 /// Maximum of TLS's outbound buffer: a handshake's flight, mainly the certificate.
 const TLS_BYTES_MAX: usize = 8_192;

@@ -294,11 +294,11 @@ impl Arrived {
 const LEGS_MAX: usize = 1_024;
 const UNPROVEN_NETWORK_MAX: usize = 8;
 const ACCEPTS_TURN: usize = 16;
-/// Time for a new connection to present a token.
+/// Maximum time until a new connection has presented a token; then it is closed.
 const UNKNOWN_MAX: Duration = Duration::from_secs(10);
-/// Maximum queued datagrams of one leg: 80 ms at 8 Mbit/s.
+/// Maximum queued datagrams of one leg: 80 ms at 8 Mbit/s; the oldest is dropped for a newer one.
 const WAITING_MAX: usize = 64;
-/// Maximum waiting time: half of a slice's useful life.
+/// Time after which a queued datagram is dropped: half of a slice's useful life.
 const STALE_AFTER: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

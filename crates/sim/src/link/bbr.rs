@@ -312,11 +312,12 @@ impl Foreign for Flow {
     }
 }
 
-/// 2 / ln 2: the lowest gain that doubles the rate each round trip.
+/// Pacing and window gain of Startup, 2 / ln 2: the lowest gain that doubles the rate each round
+/// trip.
 const GAIN_HIGH: f64 = 2.885;
 const GAIN_WINDOW: f64 = 2.0;
 const GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Length of the maximum filter in round trips.
+/// Number of newest round trips whose greatest delivery rate is the estimate of the bandwidth.
 const ROUNDS: u64 = 10;
 const GROWS: f64 = 1.25;
 const ROUNDS_FULL: u32 = 3;

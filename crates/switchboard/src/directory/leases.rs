@@ -251,7 +251,8 @@ pub(super) fn change(vehicle: &Vehicle, operators: &BTreeMap<String, Operator>) 
     Change::Vehicle { key: vehicle.key, record: Record { epoch: vehicle.epoch, lease } }
 }
 
-/// Time in which a client detects that its switchboard is gone (3 s), waits before the next attempt
+/// Minimum time for which a lease without its operator is kept, and for which clients return after
+/// a restart: a client detects that its switchboard is gone (3 s), waits before the next attempt
 /// (3 s), and completes a handshake (3 s).
 const RETURN_MAX: Duration = Duration::from_secs(10);
 

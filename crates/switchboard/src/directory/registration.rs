@@ -190,5 +190,5 @@ impl Presence {
     }
 }
 
-/// Versions of a build that reports none.
+/// Protocol versions assumed of a build that reports none.
 pub(super) const UNSAID: ProtocolVersions = ProtocolVersions { lowest: 1, highest: 1 };

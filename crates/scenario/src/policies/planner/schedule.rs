@@ -74,7 +74,9 @@ impl Schedule {
     }
 }
 
-/// Assigns packets to the links in turn, beginning with `next`.
+/// Assigns packets to the links in turn, beginning with `next`, and moves `next` behind the last
+/// link used. A link that would deliver after the deadline is skipped; a packet that all would
+/// deliver too late has no link.
 fn in_turn(next: &mut usize, block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
     assignment.clear();
     let mut free_at = [Instant::ZERO; LINKS_MAX];
@@ -162,8 +164,10 @@ const LINKS_MAX: usize = LinkNumber::COUNT;
 /// Divisor of the time left until the deadline, for the wait of a packet on a link that is spared:
 /// a quarter of 200 ms is 50 ms, the delay of the slowest mobile link.
 const WAIT_SHARE: u32 = 4;
+/// Divisor of the time left until the deadline, for the wait of repair packets beyond [`MARGIN`].
 const WAIT_SHARE_MOST: u32 = 2;
-/// Packets beyond k: as many as the transport resends when a link fails.
+/// Number of packets beyond k that may wait on a link for longer than [`WAIT_SHARE_MOST`] allows: as
+/// many as the transport resends when a link fails.
 const MARGIN: usize = 1;
 
 #[cfg(test)]

@@ -331,8 +331,9 @@ const ABORT_SHARE: f64 = 0.5;
 const QUEUE_MOST: Duration = Duration::from_millis(80);
 /// Queueing delay above which a queue counts as begun: above jitter.
 const QUEUE_SIGN: Duration = Duration::from_millis(25);
-/// With a queue, the arrival rate is the link's capacity. If it is far below the rate, pacing has
-/// protected the link, and the paper's rule cannot see that the rate is too high.
+/// Share of the base rate below which the arrival rate, during a queue, shows that the rate is too
+/// high: the arrival rate is then the link's capacity. Pacing has protected the link, so that the
+/// paper's rule cannot see it.
 const QUEUED_SHARE: f64 = 0.7;
 /// Share of the grant below which the application, not the link, sets the rate. The budget is 0.9
 /// of the grant, and an encoder stays a little below it.

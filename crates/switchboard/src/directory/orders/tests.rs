@@ -18,7 +18,7 @@ const ROVER: u8 = 1;
 const ANNA: u8 = 2;
 const BERT: u8 = 3;
 const EVA: u8 = 4;
-/// Not a supervisor.
+/// Number of a person who is not a supervisor.
 const UDO: u8 = 5;
 const UNIX: Duration = Duration::from_secs(1_800_000_000);
 
