@@ -41,7 +41,7 @@ pub struct Grant {
     pub until: Duration,
 }
 
-/// An end of a lease.
+/// One of the two ends of a lease.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Side {
     /// The end that initiates sessions: the vehicle.

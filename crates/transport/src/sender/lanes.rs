@@ -257,7 +257,8 @@ impl Lane {
     }
 }
 
-/// Returns the time whose share of the channel's cap may be sent back to back after a pause.
+/// Returns how much of a pause counts: what the channel's cap allows in that time may be sent back
+/// to back after it.
 fn burst(priority: Priority) -> Duration {
     match priority {
         Priority::Data => DATA_BURST,

@@ -174,7 +174,7 @@ impl Auditor {
         })
     }
 
-    /// Returns when a clock was last set, or last stood still.
+    /// Returns the time until which a clock change has effects.
     pub(crate) fn set_at(&self) -> Instant {
         self.truth.get().unsettled_until
     }
