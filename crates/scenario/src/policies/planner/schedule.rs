@@ -166,8 +166,8 @@ const LINKS_MAX: usize = LinkNumber::COUNT;
 const WAIT_SHARE: u32 = 4;
 /// Divisor of the time left until the deadline, for the wait of repair packets beyond [`MARGIN`].
 const WAIT_SHARE_MOST: u32 = 2;
-/// Number of packets beyond k that may wait on a link for longer than [`WAIT_SHARE_MOST`] allows: as
-/// many as the transport resends when a link fails.
+/// Number of packets beyond k that may wait on a link for longer than [`WAIT_SHARE_MOST`] allows:
+/// as many as the transport resends when a link fails.
 const MARGIN: usize = 1;
 
 #[cfg(test)]
