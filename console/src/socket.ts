@@ -5,8 +5,8 @@ export interface SocketEvents {
   connection(connection: Connection): void;
 }
 
-// Time without any message after which the connection counts as dead. The operator's status comes
-// ten times a second.
+// Time without a message after which the connection counts as dead. The operator's status comes ten
+// times a second.
 const OPERATOR_TIMEOUT_MS = 3_000;
 const RETRY_FIRST_MS = 250;
 const RETRY_LAST_MS = 5_000;

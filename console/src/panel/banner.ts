@@ -69,7 +69,7 @@ const SESSION_WORDS: Readonly<Record<SessionState, string>> = {
  */
 export function noticeOf(facts: Facts): Notice | null {
   const first = stopNotice(facts) ?? connectionNotice(facts) ?? standingNotice(facts);
-  // The list of vehicles, in place of the picture, shows the rest.
+  // While a vehicle has to be picked, the list of vehicles replaces all other notices.
   if (first !== null || facts.choosing) return first;
   return vehicleNotice(facts) ?? seatNotice(facts) ?? sourceNotice(facts) ?? sightNotice(facts) ?? recordNotice(facts);
 }

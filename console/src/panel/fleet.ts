@@ -120,7 +120,7 @@ class Row {
     const title = make('span', { class: 'fleet-name' }, make('b', {}, name), this.#place);
     this.button.append(title, this.#state, this.#links, this.#roundTrip);
     this.button.addEventListener('click', () => {
-      // The next inputs are driving keys.
+      // The next keys pressed are driving keys, not for this button.
       this.button.blur();
       pick();
     });

@@ -5,7 +5,7 @@ import { byId, setText } from './element';
 import { UNKNOWN, ms } from './format';
 
 const SPAN_S = 60;
-// Five reports a second for one minute.
+// Points of one minute, at five reports a second.
 const POINTS_MAX = 301;
 const DRAW_MS = 500;
 

@@ -145,8 +145,8 @@ async fn link(local: &Local, servers: &[SocketAddr]) -> Vec<Finding> {
         let mtu = std::fs::read_to_string(format!("/sys/class/net/{name}/mtu"));
         findings.extend(mtu.ok().and_then(|mtu| packet_size(&what, mtu.trim().parse().ok()?)));
     }
-    // From a port of its own: the link's port may be in use, and filtering is visible only on a
-    // fresh one.
+    // Uses a separate port: the link's port may be in use, and filtering is visible only on a fresh
+    // one.
     let fresh = match local {
         Local::Address(address) => Local::Address(SocketAddr::new(address.ip(), 0)),
         Local::Interface(_) => local.clone(),
@@ -199,7 +199,7 @@ fn path(what: &str, PathSize { largest, refused_here }: PathSize) -> Finding {
         Some(bytes) if u32::from(bytes) >= MTU_LEAST => {
             good(what, format!("packets of {bytes} bytes come to the switchboard whole{here}"))
         }
-        // The limit of an older switchboard.
+        // Largest packet that an older switchboard reads.
         Some(576) => look(
             what,
             format!(
@@ -349,7 +349,7 @@ async fn first_picture(
     let begun = clock.now();
     let (tell, told) = oneshot::channel();
     let spawned = std::thread::Builder::new().name("first-picture".into()).spawn(move || {
-        // After the timeout there is no receiver.
+        // After the timeout nobody receives the picture.
         let _ = tell.send(take_picture(open));
     });
     if let Err(error) = spawned {

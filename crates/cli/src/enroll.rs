@@ -112,7 +112,7 @@ impl Enroll {
                 ("operator", format!("tautline operator --config {folder}/operator.toml"))
             }
         };
-        // The last step: until then the same key may try again.
+        // This is the last step, so that the same key may try again until then.
         fs::rename(self.folder.join(NEW_KEY), self.folder.join(format!("{role}.key")))
             .with_context(|| format!("cannot name the key in {folder}"))?;
         let steps = if self.up { String::new() } else { format!(" Then:\n  {steps}") };

@@ -21,7 +21,7 @@ impl Thread {
         let (ends, ended) = oneshot::channel::<()>();
         let thread = std::thread::Builder::new().name(name.to_owned());
         let handle = thread.spawn(move || {
-            // A panic drops it too.
+            // Dropped at the end, also by a panic.
             let _ends = ends;
             work();
         });

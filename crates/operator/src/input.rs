@@ -94,14 +94,15 @@ impl Input {
             return self.send_command(command, now);
         }
         if driver != command.console && command.emergency_stop_number == 0 {
-            // It was under way while another console took over.
+            // The command was on the way while another console took over.
             self.hub.requests_refused.fetch_add(1, Ordering::Relaxed);
             return;
         }
         if driver != command.console && driver != 0 {
             self.bystander.note(command.emergency_stop_number, now);
             if now.since(self.driven_at) >= DRIVER_QUIET {
-                // Too old to be followed; only the emergency stop counts.
+                // The vehicle does not follow a command of this age; only the emergency stop
+                // counts.
                 let emergency_stop_number = command.emergency_stop_number;
                 let stop = Command { console: driver, emergency_stop_number, ..Command::default() };
                 self.send_dated(stop, now - STALE);
@@ -110,7 +111,7 @@ impl Input {
         }
         self.driven_at = now;
         let command = match driver {
-            // No console drives: only an emergency stop is taken, from any console.
+            // No console drives, so only an emergency stop is accepted, from any console.
             0 => Command { throttle: 0.0, brake: 1.0, cited: 0, act: None, ..command },
             _ => self.bystander.add_to(command, now),
         };

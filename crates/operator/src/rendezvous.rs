@@ -147,7 +147,7 @@ impl Rendezvous {
             Ok(()) = self.candidates.changed() => {
                 self.candidates.mark_unchanged();
                 let register = self.greet(config, driver);
-                // Without a connection, the next one registers.
+                // Without a connection nothing is sent; the next connection registers at its start.
                 let _ = self.client.handle().send(register);
                 return Ok(());
             }
@@ -157,13 +157,14 @@ impl Rendezvous {
             }
             () = sleep(take_in.unwrap_or_default()), if take_in.is_some() => {
                 self.take_at = None;
-                // Without a connection, the next one begins with it.
+                // Without a connection nothing is sent; the next connection sends it at its start.
                 let _ = self.client.handle().send(take(&self.fleet));
                 return Ok(());
             }
             () = sleep(list_in.unwrap_or_default()), if list_in.is_some() => {
                 self.fleet.on_asked(clock.now());
-                // Without a connection, its end reports that.
+                // Without a connection nothing is sent; the end of the connection is reported
+                // separately.
                 let _ = self.client.handle().send(Control::ListVehicles.encode());
                 return Ok(());
             }
@@ -207,7 +208,7 @@ impl Rendezvous {
 
     /// Releases the vehicle, if there is one, and closes the connection to the switchboard.
     pub(crate) async fn close(self) {
-        // A lost connection has released it already.
+        // The switchboard releases the vehicle by itself when the connection is lost.
         let _ = self.client.handle().send(Control::Release.encode());
         self.client.close().await;
     }
@@ -234,7 +235,8 @@ impl Rendezvous {
                 if self.fleet.picked() != Some(peer_name.as_str()) {
                     self.tell(&format!("{peer_name} is not the requested vehicle"), clock);
                     if self.fleet.picked().is_none() {
-                        // A lease of an earlier run, or one that was under way.
+                        // The lease is of an earlier run, or was on the way when the vehicle was
+                        // released.
                         let _ = self.client.handle().send(Control::Release.encode());
                     }
                     return Ok(());
@@ -304,8 +306,8 @@ impl Rendezvous {
                 shared.set_standing_unless_heard(SessionState::Waiting, &text);
                 Ok(())
             }
-            // A copied operator: the text names both, and the switchboard closes the connection of
-            // the second.
+            // Another operator has registered with this key, a copy of it. The text names both, and
+            // the switchboard closes the connection of the second.
             Ok(Control::Refused { reason_code: Refusal::NameTaken, text }) => {
                 self.tell(&text, clock);
                 shared.set_standing_unless_heard(SessionState::Waiting, &text);
@@ -321,7 +323,8 @@ impl Rendezvous {
                     return Ok(());
                 };
                 let names: Vec<&str> = vehicles.iter().map(|entry| entry.name.as_str()).collect();
-                // It may be admitted, or listed for this operator, while the switchboard runs.
+                // Asked again later: the vehicle may be admitted, or listed for this operator,
+                // while the switchboard runs.
                 let text =
                     format!("the switchboard refused: {text}; it knows: {}", names.join(", "));
                 self.tell(&text, clock);
@@ -389,7 +392,8 @@ impl Rendezvous {
                     shared.set_vehicle(&name);
                     self.hub.set_vehicle(&name);
                     self.greet(config, driver);
-                    // Without a connection, the next one sends it.
+                    // Without a connection nothing is sent; the next connection sends it at its
+                    // start.
                     let _ = self.client.handle().send(take(&self.fleet));
                 }
                 Err(word) => {
@@ -418,7 +422,7 @@ impl Rendezvous {
         self.hub.set_vehicle("");
         self.hub.show_fleet(&self.fleet.told());
         self.greet(config, driver);
-        // Without a connection, the next one sends it.
+        // Without a connection nothing is sent; the next connection sends it at its start.
         let _ = self.client.handle().send(take(&self.fleet));
     }
 

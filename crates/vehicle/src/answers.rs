@@ -34,7 +34,7 @@ impl Answers {
 
     /// Sends the answer to an order that is not obeyed, once; `outcome` says why.
     pub(crate) fn refuse(&self, order: &Order, outcome: Outcome, epoch: u64) {
-        // After a lost connection the supervisor asks again.
+        // If the connection is lost, nothing is sent; the supervisor then sends the order again.
         let _ = self.handle.send(signed(&self.identity, order, outcome, epoch));
     }
 

@@ -185,7 +185,7 @@ impl Outlet {
         while let Ok(buffer) = self.empties.try_recv() {
             self.free.push(buffer);
         }
-        // Earlier pictures may have had another size.
+        // Buffers of earlier pictures may have another size.
         self.free.retain(|buffer| buffer.width() == width);
         match self.free.iter().position(|buffer| buffer.height() == height) {
             Some(index) => self.free.swap_remove(index),
@@ -395,7 +395,7 @@ impl Cadence {
     fn takes(&mut self, interval: Duration, now: Instant) -> bool {
         let late = now.since(self.due);
         if late < interval {
-            // A source that is waited for again is not slow.
+            // If the next picture has to be waited for again, the source is not slow.
             self.is_source_slow &= late > interval / 4;
         } else {
             self.is_source_slow |= self.late_before.is_some_and(|before| late >= before);

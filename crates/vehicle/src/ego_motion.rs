@@ -136,7 +136,7 @@ impl Estimate {
 impl Votes {
     fn count(&mut self, flow: Flow, speed: f32, steering: f32) {
         if speed.abs() < STANDING_SPEED {
-            // A new drive, possibly with a repaired camera.
+            // Each drive votes anew, possibly with a repaired camera. Only a contradiction is kept.
             if self.with + self.against > 0 && !self.is_against() {
                 *self = Self::default();
             }

@@ -109,9 +109,9 @@ impl Turn {
                 begun_at: readout.begun_at().unwrap_or(readout.captured_at),
             };
             match encoded {
-                // The camera ended in the middle of the strip.
+                // The camera ended in the middle of this strip, which is discarded.
                 Ok(_) if readout.is_cut() => {}
-                // The strip would be late.
+                // The strip is not encoded: it would be late.
                 Ok(None) => {
                     meter.strips_held.fetch_add(1, Ordering::Relaxed);
                 }

@@ -137,7 +137,7 @@ pub async fn run(
             None => video_uplink::open(&open_sensor).await,
         };
         let error = match sensor {
-            // A source that opens but delivers no picture does not count as back.
+            // A source that opens but delivers no picture does not count as available again.
             Ok(sensor) => tokio::select! {
                 error = video_uplink.see(sensor) => error,
                 never = first_picture(&reporter, now) => match never {},

@@ -61,7 +61,7 @@ impl Probe {
     pub fn handle_question(&self, question: &ProbeQuestion, now: Instant) {
         let mut state = self.state();
         let Some(bytes) = question.datagram_bytes else {
-            // The next turn ends the probe.
+            // A hold time that has passed lets the next turn end the probe.
             let over = state.asked.map(|_| (self.configured, Instant::ZERO));
             *state = State { asked: over, ..State::default() };
             return;

@@ -156,7 +156,8 @@ impl Source {
     }
 
     fn tell(&self, progress: Progress) {
-        // The queue has room for all; an encoder that ended needs none.
+        // The queue has room for all messages of a picture, and an encoder that has ended needs
+        // none.
         let _ = self.progress.try_send(progress);
     }
 }

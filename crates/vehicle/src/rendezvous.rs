@@ -109,7 +109,7 @@ impl Rendezvous {
             Ok(()) = self.candidates.changed() => {
                 self.candidates.mark_unchanged();
                 let register = self.greet(config, driver);
-                // Without a connection, the next one registers.
+                // Without a connection nothing is sent; the next connection registers at its start.
                 let _ = self.client.handle().send(register);
                 return Ok(());
             }
@@ -228,7 +228,7 @@ impl Rendezvous {
                 driver.handle().release();
                 return Ok(());
             }
-            // A copied machine: the text names both.
+            // Another machine has registered with this key, a copy of it; the text names both.
             Ok(Control::Refused { reason_code: Refusal::NameTaken, text }) => text,
             Ok(Control::Refused { text, .. }) => format!("the switchboard refused: {text}"),
             Ok(_) => return Ok(()),

@@ -195,7 +195,8 @@ impl Source {
             "bytes": bytes.get(),
             "most_bytes": why.most().map(ByteCount::get),
         });
-        // A program without an address of its own, or that does not listen, has the counters only.
+        // A program whose socket has no address, or that does not read from it, learns of refusals
+        // only from the counters.
         self.server.send(answer.to_string().as_bytes(), sender);
     }
 }

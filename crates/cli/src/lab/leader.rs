@@ -203,7 +203,7 @@ impl LocalSystem {
         let cut = sender.cut;
         let Some(receiver) = self.members.get(usize::from(*to)) else { return Ok(()) };
         if let Some(address) = receiver.address.filter(|_| !cut && !receiver.cut) {
-            // A member that was just killed does not receive.
+            // A member that was just killed receives nothing.
             let _ = self.socket.send_to(rest, address);
         }
         Ok(())

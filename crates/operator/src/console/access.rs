@@ -115,7 +115,8 @@ impl Access {
     /// line that sets the browser's cookie. `None` if the token is unknown or was used. The oldest
     /// browser of the same right is displaced if there are 16.
     pub(crate) fn exchange(&self, token: &[u8]) -> Option<String> {
-        // Created first: a redeemed token must leave a new one.
+        // Drawn before the token is redeemed, because a redeemed token must be replaced by a new
+        // one.
         let (cookie, next) = (Secret::draw().ok()?, Secret::draw().ok()?);
         let right = {
             let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);

@@ -427,7 +427,7 @@ impl Hub {
             self.greet(place);
             let fleet = lock(&self.fleet).clone();
             if !fleet.is_empty() {
-                // It is shown again soon.
+                // If the queue is full, the page gets the next list, which follows soon.
                 let _ = place.messages.try_send(fleet);
             }
         }
@@ -567,7 +567,7 @@ impl Hub {
     }
 
     fn stands_still(&self, consoles: &Consoles) -> bool {
-        // Before a vehicle is picked, nothing moves.
+        // Before a vehicle is picked, there is none that could move.
         if lock(&self.vehicle).is_empty() {
             return true;
         }

@@ -146,7 +146,7 @@ impl Film {
             self.counters.late += 1;
             return;
         }
-        // Usually the last one.
+        // Searched from the end: the picture usually is the last one, or comes after it.
         let before =
             |held: &Held| held.picture == entry.picture || is_after(entry.picture, held.picture);
         let place = self.held.iter().rposition(before).map_or(0, |place| place + 1);

@@ -79,7 +79,7 @@ impl Captures {
             }
             self.remembered.push_back(present);
         }
-        // A drawing or a clip of a standing machine repeats legitimately.
+        // A drawn picture or a clip may repeat while the machine stands.
         let is_suspect = is_repeated && (is_moving || self.origin == Origin::Camera);
         if let Some(begins) = self.repeats.observe(is_suspect, now) {
             say_repeated(begins);

@@ -152,7 +152,8 @@ impl Reader {
             .args(["-nostdin", "-v", "error", "-threads", "1", "-stream_loop", "-1", "-i"])
             .arg(path)
             .args(["-map", "0:v:0", "-vf", &format!("scale={width}:{height},setsar=1")])
-            // Raw video without a container would have the times of a steady rate.
+            // A container is needed for the pictures' times: raw video alone would have those of a
+            // steady rate.
             .args(["-pix_fmt", "yuv420p", "-enc_time_base", "1:1000"])
             .args(["-c:v", "rawvideo", "-f", "matroska", "-"])
             .stdin(Stdio::null())

@@ -314,7 +314,7 @@ impl Numbers {
         let Some(before) = self.newest.replace(number) else { return 0 };
         let step = number.wrapping_sub(before);
         self.counts |= step != 0;
-        // Further ahead or back: the driver restarted its count.
+        // A longer step, or one back, means that the driver restarted its count.
         if step > MISSED_MAX { 0 } else { step.saturating_sub(1).saturating_sub(left_out) }
     }
 

@@ -145,7 +145,7 @@ impl Governor {
         self.granted = budget.as_f64();
         match (was_paused, self.granted == 0.0) {
             (false, true) => self.paused_at = now,
-            // Knowledge from before a long pause is outdated.
+            // After a long pause, earlier observations of the links are outdated.
             (true, false) if now.since(self.paused_at) >= PAUSE_LONG => {
                 self.budget = self.rate(now);
                 (self.short_since, self.ample_since) = (None, None);

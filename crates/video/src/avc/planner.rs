@@ -58,7 +58,7 @@ impl Planner {
         let others = || self.weights.iter().zip(&self.open).filter(|(_, open)| **open);
         let rest = others().fold(self.weights[strip], |sum, (weight, _)| sum + weight);
         let after = others().count() as f64;
-        // The strips after it keep at least their minimum.
+        // The strips after this one keep at least their minimum.
         let most = (self.left - after * LEAST * self.equal).min(self.ceiling * self.equal);
         let share = (self.left * self.weights[strip] / rest).max(LEAST * self.equal);
         let given = share.min(most.max(LEAST * self.equal)).max(0.0).floor();

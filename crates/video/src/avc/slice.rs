@@ -63,8 +63,8 @@ impl<K: Kernel> Slice<'_, K> {
             while self.rate_control.is_over(index, self.writer.bit_count())
                 && !self.rate_control.is_exhausted()
             {
-                // It does not fit: code it again with a coarser quantizer, and at last as small as
-                // possible.
+                // The macroblock does not fit into the budget: code it again with a coarser
+                // quantizer, and at last as small as possible.
                 self.writer.rewind(before.0);
                 (self.skip_run, self.qp) = (before.1, before.2);
                 let qp = self.rate_control.tighten(index);

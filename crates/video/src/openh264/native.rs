@@ -213,7 +213,7 @@ fn configure(params: &mut SEncParamExt, width: c_int, height: c_int, rate: f32) 
     params.bEnableLongTermReference = false;
     params.eSpsPpsIdStrategy = CONSTANT_ID;
     params.iEntropyCodingModeFlag = 0;
-    // A skipped picture would be a gap.
+    // The receiver could not distinguish a skipped picture from a lost one.
     params.bEnableFrameSkip = false;
     params.iMultipleThreadIdc = 1;
     params.iLoopFilterDisableIdc = DEBLOCKING_IDC_0;

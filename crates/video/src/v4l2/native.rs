@@ -118,7 +118,7 @@ impl Kernel {
             if call::<LIST_INTERVALS, _>(&self.file, &mut told).is_err() {
                 break;
             }
-            // In a range, the first is the shortest.
+            // Of a range of intervals, the driver reports the shortest first.
             intervals.push(Fraction::new(told.fractions[0], told.fractions[1]));
             if told.kind != DISCRETE {
                 break;
@@ -158,7 +158,7 @@ impl Device for Kernel {
         for index in 0..COUNT_MAX {
             let mut told = FormatName { index, ..FormatName::default() };
             if let Err(error) = call::<LIST_FORMATS, _>(&self.file, &mut told) {
-                // End of the list.
+                // The driver reports the end of the list by this error.
                 if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) {
                     break;
                 }

@@ -43,7 +43,7 @@ impl<R: Read> Pictures<R> {
             let id = self.number(false)?.ok_or_else(|| malformed("an element's number"))?;
             let size = self.number(true)?;
             match (id, size) {
-                // Containers: their contents are read in place.
+                // These elements contain others, which the next turns read.
                 (SEGMENT | CLUSTER | BLOCK_GROUP, _) => {}
                 (TIMESTAMP, Some(size @ 1..=8)) => {
                     let mut bytes = [0; 8];
