@@ -45,6 +45,32 @@ pub(crate) fn fragments(source: &Source) -> Vec<(usize, String)> {
         }
     }
     found.extend(paragraph.fragments());
+    found.extend(said_fragments(source));
+    found.sort();
+    found
+}
+
+/// Returns the same of Rust's strings, which become messages, titles and notes.
+fn said_fragments(source: &Source) -> Vec<(usize, String)> {
+    if source.language != Language::Rust {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut paragraph = Paragraph::default();
+    for (index, line) in source.strings().into_iter().enumerate() {
+        // A quotation mark begins each string.
+        for (place, part) in line.split('"').enumerate() {
+            if place > 0 || line.is_empty() {
+                found.extend(paragraph.fragments());
+                paragraph = Paragraph::default();
+            }
+            let part = part.trim_end_matches('\\');
+            if !part.trim().is_empty() {
+                paragraph.add(index + 1, part);
+            }
+        }
+    }
+    found.extend(paragraph.fragments());
     found
 }
 
@@ -289,8 +315,10 @@ mod tests {
                      | What | Who |\n\n```\nWhat a day.\n```\n\n    What it prints.\n";
         assert_eq!(found("docs/a.md", right), [""; 0]);
         assert_eq!(found("docs/a.md", "- **Links.** What is left waits.\n").len(), 1);
-        let code = "let a = \"What it is.\"; // Whether it is.\n/// Whatsoever.\nfn b() {}\n";
+        let code = "let a = \"What\"; // Whether it is.\n/// Whatsoever.\nfn b() {}\n";
         assert_eq!(found("crates/fec/src/a.rs", code), [""; 0]);
+        let said = "a(\"It is so. \\\n  What is left waits.\", \"Whether\");\n";
+        assert_eq!(found("crates/fec/src/a.rs", said).len(), 1);
     }
 
     #[test]

@@ -47,7 +47,7 @@ const REPEATED: Experiment = Experiment {
 
 const SKIPPED: Experiment = Experiment {
     key: "skipped",
-    title: "What nobody could measure",
+    title: "A quantity that nobody could measure",
     source: "[LTE] III",
     isolation: Isolation::Shared,
     mutation: Mutation::Spared("not in the registry"),

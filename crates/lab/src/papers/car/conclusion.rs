@@ -10,7 +10,7 @@ use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "car-conclusion",
-    title: "What should carry the video: quality in time, and what it costs",
+    title: "Transports for the video: quality in time, and its cost",
     source: "[CAR] 5",
     isolation: Isolation::Shared,
     mutation: super::transports::SPARED,

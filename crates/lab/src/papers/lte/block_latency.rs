@@ -128,7 +128,7 @@ fn rows(run: &Run<'_>, [uncoded, coded]: &[Curve; 2]) -> Result<Vec<Row>> {
             .reference(6.78)
             .within(0.001)
             .because("the digits that the reference has")
-            .note("What the text's 10 packets would give."),
+            .note("The result for the text's 10 packets."),
     ];
     for (curve, p95, mean) in [(uncoded, 31.930_849, 26.336_032), (coded, 26.103_160, 22.364_112)] {
         let name = |what: &str| format!("{}: {what}", curve.name);

@@ -357,8 +357,8 @@ fn notes(laps: u64) -> Vec<String> {
         format!(
             "Nothing added is the paper's latency: {} ms from an event to its picture, {} ms for a \
              command, of which {} ms each on average are random, with an exponential \
-             distribution; 60 pictures a second, of which {} % come too late to be shown. What is \
-             added is constant, half of it each way.",
+             distribution; 60 pictures a second, of which {} % come too late to be shown. Added \
+             latency is constant, half of it in each direction.",
             PICTURE_DELAY.as_millis(),
             COMMAND_DELAY.as_millis(),
             JITTER.as_millis(),

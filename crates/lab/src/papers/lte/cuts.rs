@@ -15,7 +15,7 @@ use crate::workers;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "lte-cuts",
-    title: "How long the picture stands still when links are cut",
+    title: "Duration of a frozen picture when links are cut",
     source: "[LTE] III.C",
     isolation: Isolation::Shared,
     mutation: Mutation::Named("delay"),

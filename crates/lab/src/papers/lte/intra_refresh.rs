@@ -107,9 +107,9 @@ impl Cause {
         let longer = self.refresh_db - self.intra_db;
         [
             Row::new(curves.named("intra's rate over refresh's at 36 dB, nothing lost"), "", self.gain)
-                .note("What makes the claim true, where prediction saves much."),
+                .note("Makes the claim true, where prediction saves much."),
             Row::new(curves.named("the loss takes more of refresh than of intra"), "dB", longer)
-                .note("What makes it false, where the picture moves fast: the damage stays until the refresh has passed."),
+                .note("Makes it false, where the picture moves fast: the damage stays until the refresh has passed."),
         ]
     }
 }
@@ -204,7 +204,7 @@ fn causes() -> Table {
         "loss_takes_of_refresh_db",
         "loss_takes_of_intra_db",
     ];
-    Table::new("causes", columns).shown("What the claim hangs on, at 36 dB by slices")
+    Table::new("causes", columns).shown("Causes of the claim, at 36 dB by slices")
 }
 
 fn note() -> String {
@@ -212,9 +212,9 @@ fn note() -> String {
         "Sixteen slices of a strip, one lost and shown as the one before it, at places {LOST:?} in \
          turn, every strip; rates are of six strips. \"By slices\" averages the strip's PSNR, as the \
          paper does; \"by pictures\" that of whole pictures in which the other five strips are \
-         whole. Inter begins with the stream's I; the others are taken from their middle. What \
-         answers a loss hears of it {} pictures later: sixteen slices hardly see it recover, \
-         `lte-refresh` does. All are our own encoder's unless x264's is said. Empty fields: no rate \
+         whole. Inter begins with the stream's I; the others are taken from their middle. An \
+         encoder that answers losses learns of one {} pictures later: sixteen slices hardly show its \
+         recovery, `lte-refresh` does. All are our own encoder's unless x264's is said. Empty fields: no rate \
          is enough.",
         loss_recovery::ROUND_TRIP
     )

@@ -272,7 +272,7 @@ fn over_time(both: &[Ridden]) -> Plot {
         let points = ridden.came.looks.iter().map(|look| (look.second, of(look)));
         Series::line(format!("{control}, {what}"), points.collect())
     };
-    let title = format!("What the link is granted: {name}");
+    let title = format!("Granted rate of the link: {name}");
     Plot::new(&format!("rate-{name}"), &title, Axis::linear("s"), Axis::linear("Mbit/s"))
         .with(line(&both[0], "granted", &|look| look.granted))
         .with(line(&both[0], "arrives", &|look| look.received))

@@ -175,7 +175,7 @@ fn plot(times: &[Vec<f64>]) -> Plot {
         (0..STAGES.len()).map(|stage| (stage as f64, of(stage))).collect::<Vec<_>>()
     };
     let x = Axis::categories("stage", STAGES.iter().map(|stage| stage.name));
-    Plot::new("stages", "What each stage takes of a slice", x, Axis::linear("ms"))
+    Plot::new("stages", "Time of each stage for a slice", x, Axis::linear("ms"))
         .with(
             Series::bars("published, the least", points(&|stage| STAGES[stage].published[0]))
                 .published(),

@@ -180,7 +180,7 @@ fn findings(run: &Run<'_>, subjects: &[Subject]) -> Result<Findings> {
         rows,
         notes: vec![
             "Each encode gives a vector of its own, and each decode a vector of points: both cost every codec the \
-             same. What other languages' codecs take stands in `timing-table-1`, read from a committed \
+             same. The times of other languages' codecs are in `timing-table-1`, read from a committed \
              measurement."
                 .to_owned(),
         ],

@@ -8,7 +8,7 @@ use crate::plot::{Axis, Plot, Series};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     key: "timing-reaction",
-    title: "What serialization costs in inches at 60 miles per hour",
+    title: "Cost of serialization in inches at 60 miles per hour",
     source: "[TIMING] Significance arguments",
     isolation: Isolation::Shared,
     mutation: super::codecs::SPARED,

@@ -72,9 +72,9 @@ fn run(_: &Run<'_>) -> Result<Outcome> {
         "The paper prints no numbers next to the bars of Fig. 1: they are the sums of Table 1. It \
          leaves out JSON and packed Cap'n Proto, which stand here with the others."
             .to_owned(),
-        "What C does today as it did then (LCM, Colfer) is about three times faster: that \
-         is the processor. What gained more owes it to its compiler: the releases of 2018 of Cap'n \
-         Proto, bincode and prost, built by today's, are about as fast as today's releases."
+        "Unchanged code in C (LCM, Colfer) is about three times faster, because of the processor. \
+         Larger gains are the compiler's: the releases of 2018 of Cap'n Proto, bincode and prost, \
+         built by today's, are about as fast as today's releases."
             .to_owned(),
     ];
     if !missing.is_empty() {

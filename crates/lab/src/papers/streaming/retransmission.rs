@@ -46,9 +46,9 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
         notes: vec![
             link_note(),
             format!("{files} files of 25 MB each."),
-            "Fig. 1(b) cannot be had at the code rate that the paper states, one less the loss \
-             rate, n = 40 for k = 32: half of all blocks then lose more than they can mend and wait \
-             for a round trip. What the paper says of the figure holds from n - k = 16 on."
+            "Fig. 1(b) cannot result at the code rate that the paper states, one less the loss \
+             rate, n = 40 for k = 32: half of all blocks then lose more than they can repair and wait \
+             for a round trip. The paper's text on the figure holds from n - k = 16 on."
                 .to_owned(),
         ],
     }))

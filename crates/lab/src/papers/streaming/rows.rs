@@ -43,7 +43,7 @@ pub(super) fn link_note() -> String {
 /// Returns the note on the sessions, and on their differences from the simulation slot by slot.
 pub(super) fn sessions_note() -> String {
     "By sessions: two of the transport, sealed, a unit a packet, under the streaming code, over the same link in \
-     virtual time. What they send beyond the repair packets that are due follows from reports every 5 ms and \
+     virtual time. Repair packets in addition to those that are due follow from reports every 5 ms and \
      their own rule (docs/decisions/0011-streaming-on-the-wire.md), not the paper's. Blocks are by real coders \
      slot by slot, because a session hands over whole units alone; it holds 512 units of those on their way, too few for \
      retransmission alone at this rate."

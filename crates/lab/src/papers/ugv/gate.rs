@@ -304,11 +304,11 @@ fn notes(runs: u64) -> Vec<String> {
              outages that hold what comes, {OUTAGE_MEAN_MS} ms in the mean every \
              {OUTAGE_EVERY_S} s; a switchboard between them that passes everything on; 480 kbit/s \
              of video, 15 pictures a second, every thirtieth three times as large; messages of 60 \
-             bytes. The paper gives none of these numbers. They were looked for, in some twenty tries, \
+             bytes. The paper gives none of these numbers. They were found in some twenty tries, \
              so that both means, their ratio and the rises with the gate come near the paper's. All four \
-             rows that are held against the paper are fitted so: one set of links explains them, and \
-             that is all that they show. What is above a second, and what \
-             came of the pictures, was not looked at."
+             judged rows are fitted so: one set of links explains them, and \
+             that is all that they show. Latencies above a second and the \
+             pictures were not examined."
         ),
         format!(
             "Ours: the gate, the session and the packets, over {runs} runs of {} s. No gate: a \
