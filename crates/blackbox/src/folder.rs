@@ -34,9 +34,9 @@ pub enum Fault {
     /// The number of a file differs from the one in its content.
     #[error("{at} claims to be {says}")]
     Misplaced {
-        /// Place of the file.
+        /// Place of the file by its name and folder.
         at: Place,
-        /// Place in its content.
+        /// Place that the file's content contains.
         says: Place,
     },
     /// A drive is missing.

@@ -13,9 +13,9 @@ use crate::{Config, Head, Signer, chain, drives};
 /// Newest signature of the newest file, as noted by its writer in the folder of the drives.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
-    /// Number of the drive.
+    /// Number of the newest drive.
     pub drive: u32,
-    /// Number of its newest file.
+    /// Number of the newest file of that drive.
     pub part: u32,
     /// `true` if the file was complete: its drive had ended, or continued in the next file.
     pub is_closed: bool,

@@ -53,15 +53,16 @@ pub enum Control {
     RegisterVehicle {
         /// Name shown to operators.
         name: String,
-        /// Addresses at which it is reachable: `host:port`.
+        /// Addresses at which the vehicle is reachable: `host:port`.
         addresses: Vec<String>,
-        /// Protocol versions that it supports with its peer; `None` from a build of version 1.
+        /// Protocol versions that the vehicle supports with an operator; `None` from a build of
+        /// version 1.
         versions: Option<ProtocolVersions>,
-        /// True if it supports relays.
+        /// True if the vehicle supports relays.
         relays: bool,
-        /// Further addresses at which it may be reachable; sent again when they change.
+        /// Further addresses at which the vehicle may be reachable; sent again when they change.
         candidates: Vec<Candidate>,
-        /// Last lease under which it was introduced, as far as it knows.
+        /// Last lease under which the vehicle was introduced, as far as it knows.
         held: Option<Held>,
         /// Location in free text from the vehicle's owner, at most 32 bytes.
         place: Option<String>,
@@ -70,15 +71,16 @@ pub enum Control {
     RegisterOperator {
         /// Name shown to vehicles.
         name: String,
-        /// Addresses at which it is reachable: `host:port`.
+        /// Addresses at which the operator is reachable: `host:port`.
         addresses: Vec<String>,
-        /// Protocol versions that it supports with its peer; `None` from a build of version 1.
+        /// Protocol versions that the operator supports with a vehicle; `None` from a build of
+        /// version 1.
         versions: Option<ProtocolVersions>,
-        /// True if it supports relays.
+        /// True if the operator supports relays.
         relays: bool,
-        /// Further addresses at which it may be reachable; sent again when they change.
+        /// Further addresses at which the operator may be reachable; sent again when they change.
         candidates: Vec<Candidate>,
-        /// Last lease under which it was introduced, as far as it knows.
+        /// Last lease under which the operator was introduced, as far as it knows.
         held: Option<Held>,
     },
     /// Operator to switchboard: request for the list of vehicles.

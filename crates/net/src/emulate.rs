@@ -53,9 +53,9 @@ use status::Status;
 /// One side of links between devices.
 #[derive(Clone, Copy, Debug)]
 pub struct End<'a> {
-    /// Namespace of its devices.
+    /// Network namespace in which this side's devices are created.
     pub namespace: &'a Namespace,
-    /// Prefix of their names, before the link's number.
+    /// Prefix of the devices' names, before the link's number.
     pub device: &'a str,
 }
 

@@ -17,7 +17,7 @@ use tautline_units::Instant;
 /// A cart that drives straight ahead.
 #[derive(Default)]
 struct Cart {
-    /// In m/s.
+    /// Speed in m/s.
     speed: f32,
     controls: Controls,
     moved_until: Option<Instant>,

@@ -80,7 +80,7 @@ struct Leg {
     /// Number of the newest proof.
     number: u64,
     heard_at: Instant,
-    /// Expiry of its token.
+    /// Expiry of the token by which the leg was admitted.
     ends_at: Instant,
     probing: Probing,
 }

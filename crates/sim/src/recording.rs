@@ -82,35 +82,35 @@ pub enum Error {
     /// A line's number of fields differs from the first line's.
     #[error("line {line}: {found} fields in place of {expected}")]
     Fields {
-        /// The line, counted from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// Its number of fields.
+        /// Number of fields in that line.
         found: usize,
-        /// The first line's number of fields.
+        /// Number of fields in the first line.
         expected: usize,
     },
     /// A field is not a number in its range.
     #[error("line {line}: {column} = {text:?} is no {what}")]
     Number {
-        /// The line, counted from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// The column's name.
+        /// Name of the column.
         column: String,
         /// The beginning of the field.
         text: String,
-        /// The expected kind of value.
+        /// Kind of value that the column must contain.
         what: &'static str,
     },
     /// A line does not come after the one before it in time.
     #[error("line {line}: its time does not come after the one before it")]
     Order {
-        /// The line, counted from 1.
+        /// Number of the line, from 1.
         line: usize,
     },
     /// The recording is longer than [`PERIOD_MAX`].
     #[error("line {line}: more than a day after the start")]
     TooLong {
-        /// The line, counted from 1.
+        /// Number of the line, from 1.
         line: usize,
     },
     /// There are more lines than [`LINES_MAX`].

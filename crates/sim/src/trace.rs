@@ -34,7 +34,7 @@ pub enum Error {
     /// A line is not a whole number of milliseconds.
     #[error("line {line}: {text:?} is not a whole number of milliseconds")]
     NotANumber {
-        /// The line, counted from 1.
+        /// Number of the line, from 1.
         line: usize,
         /// The beginning of the line.
         text: String,
@@ -42,19 +42,19 @@ pub enum Error {
     /// A line goes back in time.
     #[error("line {line}: {millis} ms comes after {previous} ms; times must not decrease")]
     Decreases {
-        /// The line, counted from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// Its time.
+        /// Time in that line, ms.
         millis: u32,
-        /// The time before it.
+        /// Time in the line before it, ms.
         previous: u32,
     },
     /// A line lies beyond [`PERIOD_MAX`].
     #[error("line {line}: {millis} ms is more than a day")]
     TooLong {
-        /// The line, counted from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// Its time.
+        /// Time in that line, ms.
         millis: u64,
     },
     /// There are more lines than [`LINES_MAX`].
@@ -66,9 +66,9 @@ pub enum Error {
     /// The period is zero, ends before the last line, or is longer than a day.
     #[error("a period of {period_ms} ms does not fit a trace that ends at {last_ms} ms")]
     Period {
-        /// The requested period, or the last time if none was requested.
+        /// The requested period, or the last time if none was requested, ms.
         period_ms: u64,
-        /// The last line's time.
+        /// Time in the last line, ms.
         last_ms: u32,
     },
     /// The period exceeds the last line's time by more than [`REST_MAX`] and more than any gap in
@@ -79,11 +79,11 @@ pub enum Error {
         .period_ms - u64::from(*.last_ms)
     )]
     Unrecorded {
-        /// The requested period.
+        /// The requested period, ms.
         period_ms: u64,
-        /// The last line's time.
+        /// Time in the last line, ms.
         last_ms: u32,
-        /// The longest gap between two lines, or before the first.
+        /// The longest gap between the times of two lines, or before the first, ms.
         gap_ms: u32,
     },
 }

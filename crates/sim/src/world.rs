@@ -130,9 +130,9 @@ pub struct LinkId(usize);
 /// One end of a link: a node's socket, and the address at which the far end sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
-    /// The node.
+    /// Node at this end.
     pub node: NodeId,
-    /// Its socket.
+    /// Number of the node's socket.
     pub socket: u8,
     /// The address of that socket on this link.
     pub address: SocketAddr,

@@ -157,7 +157,7 @@ struct Vehicle {
     presence: Option<Presence>,
     /// Unix time of its last disconnection; `None` before its first connection.
     away_since: Option<Duration>,
-    /// Highest epoch of its leases.
+    /// Highest epoch of all leases of the vehicle.
     epoch: u64,
     lease: Option<Lease>,
     /// End of a lease that an absent vehicle has not received yet.
@@ -185,17 +185,17 @@ struct Operator {
 struct Presence {
     id: ConnectionId,
     addresses: Vec<Destination>,
-    /// Protocol versions for the session with its peer.
+    /// Protocol versions that the end supports in a session with its peer.
     versions: ProtocolVersions,
-    /// `true` if it supports relays.
+    /// `true` if the end supports relays.
     relays: bool,
     /// Additional candidates; an older build reports none.
     candidates: Vec<Candidate>,
-    /// Name of the lease that it holds: reported by itself, or given with its introduction.
+    /// Name of the lease that the end holds: reported by the end, or given with its introduction.
     held: Option<[u8; 16]>,
     /// Location, if reported.
     place: Option<String>,
-    /// Reported number of links.
+    /// Number of links that the end reported.
     link_count: u8,
 }
 

@@ -76,9 +76,9 @@ pub struct Counters {
 /// A connection without a proof of a listed key, which may be evicted.
 #[derive(Debug)]
 struct Unproven {
-    /// Handle that aborts its task.
+    /// Handle that aborts the connection's task.
     task: AbortHandle,
-    /// Its connection, once it has proven an unlisted key.
+    /// Identifier of the connection, once it has proven an unlisted key.
     id: Option<ConnectionId>,
 }
 

@@ -50,7 +50,7 @@ struct Pose {
     horizon: f32,
     /// Focal length in pixels: pixels per unit of slope.
     focal: f32,
-    /// Column straight ahead.
+    /// Column of the picture that looks straight ahead.
     centre: f32,
 }
 

@@ -33,7 +33,7 @@ pub enum Error {
     NoWay {
         /// Host and port as configured.
         address: String,
-        /// Reason of each path.
+        /// Reasons of failure, each with the names of the paths that failed for it.
         reasons: String,
     },
     /// The server's name cannot be resolved, or the TCP connection cannot be made.
@@ -98,7 +98,7 @@ pub enum Error {
     FrameTooLong {
         /// Length of the frame, or the one in its header.
         bytes: u64,
-        /// Limit.
+        /// Maximum length of a frame.
         bytes_max: u64,
     },
     /// The other end closed the connection.
@@ -107,7 +107,7 @@ pub enum Error {
     /// The other end sent nothing, or took no data, for too long.
     #[error("the other end has sent nothing for {after:?}")]
     Silent {
-        /// Time without data.
+        /// Maximum time without data, which has passed.
         after: Duration,
     },
     /// The connection broke.
@@ -119,7 +119,7 @@ pub enum Error {
     /// Too many frames are queued; the frame was not accepted.
     #[error("{frames} frames are already waiting to be sent")]
     QueueFull {
-        /// Limit that was reached.
+        /// Number of queued frames, which is the maximum.
         frames: usize,
     },
 }

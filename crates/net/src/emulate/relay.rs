@@ -28,10 +28,10 @@ pub(super) struct Relay {
     target: SocketAddr,
     /// Latest address that sent to `listen`, and the local address that it used.
     client: Option<(SocketAddr, Option<IpAddr>)>,
-    /// Indexed by [`Side`].
+    /// Socket or device of each side, indexed by [`Side`].
     plugs: [Plug; 2],
     model: Model,
-    /// Indexed by [`Direction`].
+    /// Packets not sent in each direction, indexed by [`Direction`].
     dropped: [RelayDrops; 2],
     lateness: Lateness,
 }

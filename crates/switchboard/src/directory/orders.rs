@@ -13,7 +13,7 @@ use super::{Answer, ConnectionId, Directory, Output, Presence};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Awaiting {
     to: ConnectionId,
-    /// Maximum number of further answers.
+    /// Number of answers that are still forwarded to this supervisor.
     left: u32,
 }
 

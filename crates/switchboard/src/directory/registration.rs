@@ -14,7 +14,7 @@ use super::{ConnectionId, Directory, Presence, addresses};
 pub(super) struct Told {
     pub(super) addresses: Vec<String>,
     pub(super) versions: Option<ProtocolVersions>,
-    /// `true` if it supports relays.
+    /// `true` if the end supports relays.
     pub(super) relays: bool,
     pub(super) candidates: Vec<Candidate>,
     /// Lease of the end's last introduction, as the end reports it.

@@ -121,7 +121,8 @@ enum Rising {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Measure,
-    /// `left` reports to go; from 8 to 1.
+    /// A probation, in which the rate is raised and then lowered; `left` counts the reports until
+    /// its end, from 8 to 1.
     Probation {
         left: u32,
         raised: bool,
