@@ -439,8 +439,8 @@ const QUEUE_MAX: usize = 6;
 const TICKS_MAX: usize = 60;
 /// Period of the guard's tick.
 const STEP: Duration = Duration::from_millis(10);
-/// Time without a picture after which the next one is taken however late it is: 10 pictures per
-/// second, where 5 are required.
+/// Time without a picture after which the next one is taken however late it is. This gives 10
+/// pictures per second, where 5 are required.
 const UNSEEN_MAX: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

@@ -404,7 +404,7 @@ pub enum AfterPause {
     /// Each strip recovers by its encoder's own method, within its budget.
     #[default]
     Recover,
-    /// One IDR of each strip.
+    /// Each strip begins again with an IDR.
     Idr,
 }
 
@@ -427,12 +427,12 @@ named!(Reaction: "warn" Warn, "stop" Stop);
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SteeringCheck {
-    /// Asked for at each drive until a check has been completed.
+    /// At each drive until a check has been completed.
     #[default]
     FirstDrive,
-    /// Asked for at every drive.
+    /// At every drive.
     EveryDrive,
-    /// Never asked for.
+    /// Never.
     Never,
 }
 

@@ -368,7 +368,7 @@ impl Stream {
 /// Picture counters in a slice header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Numbers {
-    /// `frame_num`.
+    /// Value of `frame_num`.
     frame: u32,
     /// `pic_order_cnt_lsb`; 0 if the stream has none.
     order: u32,

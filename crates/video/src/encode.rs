@@ -9,7 +9,7 @@ pub trait Rows {
     fn read(&mut self, count: usize) -> &Picture;
 }
 
-/// Rows of a completely read strip.
+/// A strip that is completely read: reading does not wait.
 impl Rows for &Picture {
     fn read(&mut self, _count: usize) -> &Picture {
         self

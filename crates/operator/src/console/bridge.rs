@@ -27,7 +27,7 @@ pub enum Request {
     Command(Command),
     /// Cut or restore an emulated link.
     Link(LinkAction),
-    /// Drive the vehicle of this name.
+    /// Pick the vehicle of this name, to drive it.
     Pick(String),
     /// Release the vehicle, to pick another.
     Leave,

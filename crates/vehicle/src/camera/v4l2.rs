@@ -1,4 +1,4 @@
-//! A camera of the machine's computer, by Video4Linux.
+//! Camera at the vehicle's computer, by Video4Linux.
 
 mod dating;
 

@@ -206,12 +206,12 @@ fn picture_set(id: u32) -> Vec<u8> {
 pub(super) struct Header {
     /// Number of the first macroblock.
     pub(super) first: u32,
-    /// `idr_pic_id` of an IDR.
+    /// Value of `idr_pic_id`; `None` if the slice is no IDR's.
     pub(super) idr: Option<u16>,
     /// True if it is a P slice.
     pub(super) predicted: bool,
     pub(super) constrained: bool,
-    /// `frame_num`.
+    /// Value of `frame_num`.
     pub(super) number: u16,
     /// Reference index: distance of the reference from the last picture.
     pub(super) reference_index: u32,

@@ -12,22 +12,22 @@ use tautline_net::datagram::{Address, Client, Server};
 use tautline_net::realtime;
 use tautline_units::Instant;
 
-/// Output for each sound frame.
+/// Datagrams sent for each valid frame.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum Garbage {
-    /// The frame only.
+    /// Only the frame.
     #[default]
     None,
     /// The frame, with garbage before and after it.
     Beside,
-    /// Garbage only.
+    /// Only garbage.
     Instead,
 }
 
 impl Garbage {
-    /// Sends the output for the sound frame `sound`, which is the `turn`-th.
+    /// Sends the datagrams for the valid frame `sound`, which is the `turn`-th.
     pub(crate) fn mix(self, sound: &[u8], turn: u64, mut send: impl FnMut(&[u8])) {
-        // No more than that: a socket's queue holds ten.
+        // Three datagrams at most: a socket's queue holds ten.
         if self != Self::None {
             send(&spoiled(sound, turn));
         }

@@ -158,7 +158,7 @@ struct Seat {
     cited: u32,
     /// Strips that have arrived of each incomplete picture, as bits.
     strips: BTreeMap<u32, u64>,
-    /// Bits of all strips of a picture.
+    /// Value of `strips` for a complete picture.
     whole: u64,
 }
 
@@ -321,5 +321,5 @@ const CONSOLE: u64 = 7;
 const TURN: Duration = Duration::from_millis(20);
 /// Pause before a refused vehicle is taken again.
 const AGAIN: Duration = Duration::from_millis(300);
-/// Deadline of the units that the operator sends, the product's own of a command.
+/// Deadline of the units that the operator sends: that of commands in the product.
 const DEADLINE: Duration = Duration::from_millis(250);

@@ -19,7 +19,7 @@ use crate::faults::rig::{Limits, Rig, Setup, signal, tautline, tautline_in};
 pub(crate) struct Place {
     /// Address of the operator and the switchboard.
     pub(crate) here: Ipv4Addr,
-    /// Local end of the vehicle.
+    /// Local address and port of the vehicle's link.
     pub(crate) vehicle_at: &'static str,
     /// Process in whose network the vehicle runs; `None` for the test's own.
     pub(crate) network_of: Option<u32>,

@@ -43,12 +43,12 @@ pub(crate) struct Setup {
 /// Way to relays for an end whose network blocks UDP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Tls {
-    /// No way but UDP.
+    /// None: relays are reached by UDP only.
     #[default]
     None,
-    /// At port 443 of their own machines.
+    /// By TLS, at port 443 of the relays' own machines.
     OwnPort,
-    /// At port 443 of the switchboard's machine, where they run.
+    /// By TLS, at port 443 of the switchboard's machine, where the relays run.
     SharedPort,
 }
 
