@@ -47,7 +47,7 @@ pub enum Fault {
     FileMissing {
         /// Place of the missing file.
         missing: Place,
-        /// File that references it.
+        /// File that references the missing one.
         by: By,
     },
     /// A file lacks a signature that another one references.
@@ -60,7 +60,7 @@ pub enum Fault {
         at: Place,
         /// Number of records that the signature covers.
         records: u32,
-        /// File that references it.
+        /// File that references the missing signature.
         by: By,
     },
     /// A file does not reference its predecessor, although there is one.

@@ -156,7 +156,7 @@ pub enum Control {
     OrderPart {
         /// Bytes that follow the previous parts, at most 32 KiB.
         bytes: Vec<u8>,
-        /// True if this is the last part.
+        /// True if this is the last part of the answer.
         is_last: bool,
     },
     /// A machine whose key is not listed to the switchboard: enrolment by invitation.

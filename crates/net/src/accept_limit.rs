@@ -102,7 +102,7 @@ enum Phase {
     Answering,
     /// Upgraded to another protocol, which has its own limits.
     Open,
-    /// To be closed.
+    /// Evicted, or silent for too long: the connection fails at its next use.
     Ended,
 }
 

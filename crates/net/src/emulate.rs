@@ -179,7 +179,7 @@ impl Emulator {
         Ok(self.status())
     }
 
-    /// Returns the current counters of the links.
+    /// Returns the current counters of each link, and the lateness of all links together.
     pub fn status(&self) -> Status {
         relay::status(&self.relays)
     }

@@ -119,7 +119,8 @@ impl<M: Machine> Served<M> {
         is_last
     }
 
-    /// Applies the final controls: the full brake, and no throttle.
+    /// Applies the last controls before the process ends: the full brake, no throttle, and the
+    /// hazard lights if a guard was heard.
     fn leave(&mut self, now: Instant) {
         let was_heard = self.follower.heard_at.is_some();
         let controls = Controls {

@@ -210,11 +210,13 @@ struct Lease {
     restored: Option<[u8; 16]>,
     /// Begin of the lease in Unix time.
     since: Duration,
-    /// Expiry while its operator has no connection.
+    /// Time at which the lease ends unless its operator connects; `None` while the operator is
+    /// connected.
     ends_at: Option<Instant>,
-    /// Time at which both ends receive new tokens for their relays.
+    /// Time at which both ends receive new tokens for their relays; `None` if none is due.
     renew_at: Option<Instant>,
-    /// Time of an introduction that waits for the process of the restored lease.
+    /// Time of an introduction that waits for the process of the restored lease; `None` if none
+    /// waits.
     introduce_at: Option<Instant>,
 }
 

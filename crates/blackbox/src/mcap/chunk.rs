@@ -56,7 +56,8 @@ pub fn write_chunk(messages: &[u8], begins_at: u64, ends_at: u64, to: &mut Vec<u
     });
 }
 
-/// Reads the content of a chunk that this crate wrote.
+/// Reads the content of a chunk, with its records still compressed; refuses a chunk that this crate
+/// would not write.
 pub(crate) fn read<'a>(content: &mut &'a [u8]) -> Result<Chunk<'a>, Break> {
     let begins_at = u64::from_le_bytes(take(content)?);
     let ends_at = u64::from_le_bytes(take(content)?);

@@ -13,7 +13,8 @@ pub struct History<T> {
 }
 
 impl<T> History<T> {
-    /// Adds the totals of `now`, and drops those older than ten seconds except the newest of them.
+    /// Adds the totals of `now`, and drops those older than ten seconds except the newest of them,
+    /// and the oldest beyond [`COUNT_MAX`].
     pub fn push(&mut self, totals: T, now: Instant) {
         // Keep one entry from before the span as the reference.
         while self.totals.len() >= COUNT_MAX

@@ -7,7 +7,7 @@ use tautline_transport::PublicKey;
 use tautline_transport::relay::Side;
 use tautline_units::{Duration, Instant};
 
-/// An answered probe of this relay.
+/// A probe that this relay sent to an end, and its answer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RoundTrip {
     /// Side of the end that answered.

@@ -10,7 +10,7 @@ use super::{bbr, cubic};
 ///
 /// The link advances it from event to event and takes packets from it while it may send.
 pub(super) trait Foreign: fmt::Debug + Send + Sync {
-    /// Returns the time of the next event, or `None` if there are no more.
+    /// Returns the time of the next event in ns, or `None` if there are no more.
     fn next_at(&self) -> Option<u64>;
 
     /// Handles all acknowledgements up to `at`.
