@@ -23,7 +23,7 @@ pub(crate) static SKEWS: [[u8; 128]; LAYERS] = skews();
 /// of V_k, times `x - r`.
 pub(crate) static WEIGHTS: [[u8; 256]; LAYERS] = weights();
 
-/// Returns W_k(x).
+/// Returns W_k(x), the product of `x - v` over all v from 0 to 2^k - 1 in GF(2^8).
 const fn vanishing(k: usize, x: u8) -> u8 {
     let mut value = x;
     let mut layer = 0;

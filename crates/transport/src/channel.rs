@@ -80,20 +80,20 @@ pub struct Descriptor {
     pub schema: Vec<u8>,
 }
 
-/// A channel as opened by its sender.
+/// A channel of one direction: number, rules and descriptor, as its sender opened it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Channel {
     /// Number of the channel on the wire.
     pub number: ChannelNumber,
-    /// Rule by which the receiver delivers the units.
+    /// Rule by which the receiver delivers the channel's units.
     pub order: Order,
-    /// Priority of the units.
+    /// Priority of the channel's units.
     pub priority: Priority,
     /// Maximum rate on each link. On the application's channels, those from 16 on, it counts the
     /// bytes of units, on Tautline's own channels below the bytes of datagrams. `None` for
     /// commands, which have no cap, and for media, whose cap is the budget.
     pub rate_cap: Option<Bitrate>,
-    /// Description of the content.
+    /// Description of what the channel's units contain.
     pub descriptor: Descriptor,
 }
 
@@ -158,29 +158,29 @@ pub enum OpenError {
     /// command channel and only 1 the media channel; every other has a cap above zero.
     #[error("{number:?}: number, order, priority and cap are not consistent")]
     Inconsistent {
-        /// Number of the channel.
+        /// Number of the channel that cannot be opened.
         number: ChannelNumber,
     },
     /// A text of the channel's descriptor is longer than 255 bytes.
     #[error("{number:?}: a name of {found}, at most 255 B are allowed")]
     TextTooLong {
-        /// Number of the channel.
+        /// Number of the channel that cannot be opened.
         number: ChannelNumber,
-        /// Length of the text.
+        /// Length of the text that is too long.
         found: ByteCount,
     },
     /// There are 64 other channels already.
     #[error("{number:?}: a session has at most {} channels", CHANNELS_MAX)]
     TooMany {
-        /// Number of the channel.
+        /// Number of the channel that cannot be opened.
         number: ChannelNumber,
     },
     /// The descriptors of all channels, this one included, are together longer than 64 KiB.
     #[error("{number:?}: all descriptors have {found}, at most 64 KiB are allowed")]
     DescriptorsTooLong {
-        /// Number of the channel.
+        /// Number of the channel that cannot be opened.
         number: ChannelNumber,
-        /// Length of all descriptors together.
+        /// Length of the descriptors of all channels together, this one included.
         found: ByteCount,
     },
 }

@@ -65,7 +65,7 @@ pub struct Config {
     /// another link; default true. A packet is resent while its unit needs it and it can arrive in
     /// time.
     pub retransmit: bool,
-    /// Coding of media units.
+    /// Parameters of the erasure code that protects media units.
     pub protect: protect::Config,
     /// Parameters of each link's rate control.
     pub rate: rate::Config,

@@ -39,7 +39,7 @@ pub enum SendError {
     /// The channel was not opened.
     #[error("{channel:?} is not open")]
     NotOpened {
-        /// Number of the channel.
+        /// Number of the channel that was not opened.
         channel: crate::ChannelNumber,
     },
     /// The unit is longer than its channel can carry.

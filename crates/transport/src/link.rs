@@ -235,7 +235,7 @@ impl Link {
     }
 }
 
-/// Inputs.
+/// Inputs: datagrams received, and reports on datagrams sent.
 impl Link {
     /// Returns the full number of a datagram with the low bits `number_low`, if it is acceptable.
     ///

@@ -404,7 +404,7 @@ const COPIES_LEAST: usize = 2;
 const SLOWER_MOST: Duration = Duration::from_millis(30);
 /// Rank penalty of a slow link: behind every link that is not slow.
 const RANK_SLOW: u8 = 16;
-/// Mask of all indices.
+/// Mask of the links at all indices.
 const ALL: u16 = u16::MAX;
 
 const _: () = assert!(LinkNumber::COUNT == 16, "a bit for each place");

@@ -7,7 +7,7 @@ use crate::error::ConfigError;
 use crate::setting::check;
 use crate::wire::Prefix;
 
-/// Coding of media units.
+/// Parameters of the erasure code that protects media units.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {

@@ -64,7 +64,7 @@ pub struct Session {
     now: Instant,
 }
 
-/// Setup.
+/// Creation of a session.
 impl Session {
     /// Begins a session with `peer` over `routes`: route i becomes link i.
     ///
@@ -116,7 +116,7 @@ impl Session {
     }
 }
 
-/// Inputs.
+/// Inputs: what the application hands over, datagrams received, and the time.
 impl Session {
     /// Opens a channel, or sets a new cap or descriptor on an open one.
     ///
@@ -265,7 +265,7 @@ impl Session {
     }
 }
 
-/// Outputs.
+/// Outputs: datagrams to send, events, and the time of the next timeout.
 impl Session {
     /// Writes the next datagram into `buffer`, replacing its content, and returns the route to send
     /// it on; `None` if there is nothing to send now.
@@ -355,7 +355,7 @@ impl Session {
     }
 }
 
-/// Observation.
+/// Observation: the present state of links, clock and counters, without changing any.
 impl Session {
     /// Returns a view of each link, in order of link numbers; none before the handshake is
     /// complete.

@@ -17,12 +17,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transaction(pub [u8; 12]);
 
-/// A Binding message.
+/// A STUN Binding message: a request or one of its two answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
     /// A request for the address that the request comes from.
     Request(Request),
-    /// The answer with that address.
+    /// The answer to a request: the address that the request came from.
     Success(Success),
     /// The answer to a request that the server cannot process.
     Refusal(Refusal),

@@ -52,10 +52,10 @@ struct Feedback {
 /// leave the coding window.
 #[derive(Clone, Copy, Debug)]
 struct Slide {
-    /// Number of the next source packet when the first of them left.
+    /// Number of the next source packet when the first such packet left the coding window.
     since: u64,
-    /// Number of the next source packet when the last of them left. The range is over once the
-    /// coding window begins there or later.
+    /// Number of the next source packet when the last such packet left the coding window. The
+    /// range is over once the coding window begins there or later.
     last: u64,
 }
 

@@ -28,7 +28,7 @@ impl Delay {
     ///        / ((l-1) E[S+])
     /// ```
     ///
-    /// [STREAM\] does not have this formula, only [`bound`](Self::bound).
+    /// \[STREAM\] does not have this formula, only [`bound`](Self::bound).
     pub fn mean(&self) -> f64 {
         let (l, e, z) = (self.stream.l(), self.stream.erasure_rate, self.stream.load());
         if e == 0.0 {
@@ -46,7 +46,8 @@ impl Delay {
         (all - before_first_loss) / ((l - 1.0) * busy.period_mean())
     }
 
-    /// Returns P(D = 0) = (1 - e) (1 - (1 - e)^(l - 1)) / (e (l - 1) E\[S+\]).
+    /// Returns the probability that a source packet is not delayed:
+    /// P(D = 0) = (1 - e) (1 - (1 - e)^(l - 1)) / (e (l - 1) E\[S+\]).
     pub fn zero_probability(&self) -> f64 {
         let e = self.stream.erasure_rate;
         if e == 0.0 {

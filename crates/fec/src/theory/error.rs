@@ -68,15 +68,15 @@ pub enum Error {
         /// Result for an interval of two slots, in the target's measure; infinite if two slots are
         /// too few to catch up with the losses.
         at_two_slots: f64,
-        /// Maximum of that result by the target.
+        /// Maximum that the target allows, in the same measure.
         allowed: f64,
     },
     /// The order statistic does not exist: `1 <= place <= count` does not hold.
     #[error("{count} values have no {place}th smallest: 1 <= place <= count must hold")]
     Place {
-        /// Place in ascending order, from 1.
+        /// Requested place in ascending order, counted from 1.
         place: u32,
-        /// Number of values.
+        /// Number of values of which one was asked for.
         count: u32,
     },
 }

@@ -17,7 +17,7 @@ pub enum Target {
     Percentile {
         /// Share of source packets, for instance 0.99.
         share: f64,
-        /// Delay that this share does not exceed, in slots.
+        /// Maximum delay of the share `share` of the source packets, in slots.
         slots: u64,
     },
 }

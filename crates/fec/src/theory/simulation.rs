@@ -58,9 +58,9 @@ type Value<'a> = &'a dyn Fn(&Period) -> f64;
 struct Period {
     /// Busy time S, in intervals.
     busy: u64,
-    /// Number of source packets.
+    /// Number of source packets sent in the period.
     packets: u64,
-    /// Sum of the delays of all source packets, in slots.
+    /// Sum of the delays of the period's source packets, in slots.
     delay: u64,
     /// Number of source packets with delay zero.
     undelayed: u64,

@@ -87,7 +87,7 @@ pub(crate) struct Accepted {
     pub(crate) keys: Keys,
     /// The responder's session id.
     pub(crate) peer_session: u16,
-    /// Negotiated version.
+    /// Protocol version of the session: the highest that both ends support.
     pub(crate) version: u8,
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct Answer {
     pub(crate) peer_session: u16,
     /// Noise message 2.
     pub(crate) message: Vec<u8>,
-    /// Negotiated version.
+    /// Protocol version of the session: the highest that both ends support.
     pub(crate) version: u8,
 }
 

@@ -42,7 +42,7 @@ pub enum KeyError {
     Letter {
         /// First character that is not a hexadecimal digit.
         letter: char,
-        /// Position of that character, counted from 1.
+        /// Position of `letter` in the text, counted from 1.
         place: usize,
     },
     /// 32 bytes that are not a point on the curve, or one of small order.

@@ -6,9 +6,9 @@ use tautline_units::{Bitrate, Duration, Instant};
 /// On a low-rate uplink it is a large share, which the application's budget must exclude.
 #[derive(Debug)]
 pub(crate) struct ControlRate {
-    /// Smoothed rate, bit/s.
+    /// Smoothed rate of what the link sends without media and data, bit/s.
     rate: f64,
-    /// Bytes sent in the present measurement interval.
+    /// Bytes sent in the present measurement interval, without media and data.
     bytes: u64,
     /// Start of the present measurement interval.
     since: Instant,

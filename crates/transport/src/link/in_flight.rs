@@ -46,7 +46,7 @@ struct Record {
     /// True if the outcome was still unknown when a newer datagram was reported as arrived.
     overtaken: bool,
     media: bool,
-    /// True if it was sent as ECT(1).
+    /// True if the datagram was sent as ECT(1), which a queue may mark.
     markable: bool,
     /// Media packet that the datagram carries, until its outcome is known.
     entry: Option<Entry>,

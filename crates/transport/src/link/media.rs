@@ -8,27 +8,27 @@ use super::in_flight::Fate;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Media {
-    /// Packets assigned to the link.
+    /// Number of media packets assigned to the link.
     pub given: u64,
     /// Assigned packets that another link had lost or could not deliver in time, and assigned new
     /// packets for a unit that lacked some.
     pub again: u64,
-    /// Packets queued at present.
+    /// Number of media packets in the link's queue at present.
     pub waiting: u64,
     /// Packets dropped from the link's queue: their deadline had passed, or the route was not
     /// validated.
     pub dropped: u64,
     /// Packets removed from the link's queue, unsent, when the link could no longer carry media.
     pub withdrawn: u64,
-    /// Packets sent on the link.
+    /// Number of media packets sent on the link.
     pub sent: u64,
-    /// Packets sent whose outcome is unknown at present.
+    /// Number of sent media packets whose outcome is unknown at present.
     pub open: u64,
-    /// Packets that arrived by their deadline, accurate to half a report interval.
+    /// Number of media packets that arrived by their deadline, accurate to half a report interval.
     pub in_time: u64,
-    /// Packets that arrived after their deadline.
+    /// Number of media packets that arrived after their deadline.
     pub late: u64,
-    /// Packets lost according to reports, or unreported for two seconds.
+    /// Number of media packets lost according to reports, or unreported for two seconds.
     pub lost: u64,
 }
 

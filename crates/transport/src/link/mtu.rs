@@ -28,7 +28,7 @@ pub(crate) struct Mtu {
     confirmed_at: Instant,
 }
 
-/// The purpose of probes.
+/// The purpose for which probes of a datagram size are sent at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Confirmation of the current size, which is only assumed.

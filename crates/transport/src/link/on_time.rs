@@ -65,7 +65,7 @@ impl OnTime {
         OnTimeCurve::new(std::array::from_fn(|headroom| self.shares[first + headroom]))
     }
 
-    /// Returns the probability of a random loss, independent of other packets.
+    /// Returns the probability that a packet is lost by chance, independently of other packets.
     pub(crate) fn loss(&self) -> Probability {
         Probability::new(self.loss).unwrap_or(Probability::ZERO)
     }
@@ -99,7 +99,7 @@ impl OnTime {
 }
 
 impl Cell {
-    /// Returns the share of packets in time.
+    /// Returns the share of the cell's packets that arrived in time.
     fn share(self) -> Probability {
         Probability::new(self.kept / self.all).unwrap_or(Probability::ONE)
     }

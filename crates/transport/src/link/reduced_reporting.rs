@@ -14,7 +14,7 @@ use super::queue::Queue;
 /// it.
 #[derive(Debug, Default)]
 pub(super) struct ReducedReporting {
-    /// Queue that pings meet.
+    /// Queueing delay that the link's pings measure.
     queue: Queue,
     /// Number of steps of reduction because of that queue.
     step: usize,
@@ -138,7 +138,7 @@ impl ReducedReporting {
 /// Pause after a datagram for each step, in halves of the report interval: slightly more than one,
 /// two or four command intervals, so that everything rides with commands.
 pub(super) const PAUSES: [u32; 4] = [0, 5, 10, 20];
-/// Factor on the ping interval for each step.
+/// Factor on the ping interval for each step of reduced reporting, 0 to 3.
 pub(super) const PINGS: [u32; 4] = [1, 1, 2, 4];
 /// Rate below which an uplink becomes low-rate: reports, pings and their answers take 130 kbit/s
 /// without reduction.

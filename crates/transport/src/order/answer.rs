@@ -15,11 +15,11 @@ pub struct Answer {
     pub number: u64,
     /// Epoch of the newest lease that the vehicle has accepted; 0 before the first.
     pub epoch: u64,
-    /// Action of the vehicle on the order.
+    /// Action that the vehicle took in response to the order.
     pub outcome: Outcome,
 }
 
-/// The action of a vehicle on an order.
+/// The action that a vehicle took in response to an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The drive has ended, and the guard brings the machine to a standstill.

@@ -5,7 +5,7 @@ use crate::protect;
 /// Parameters of the planners, from the session's settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Coding of media units.
+    /// Parameters of the erasure code that protects media units.
     pub protect: protect::Config,
     /// True if a media unit must survive the loss of any one link.
     pub spread: bool,

@@ -3,7 +3,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant, Probability};
 use super::on_time_curve::OnTimeCurve;
 use crate::wire::LinkNumber;
 
-/// A link as a planner sees it.
+/// The state of a link that a planner uses: its rate, room, delay and reliability.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
     /// Number of the link.

@@ -12,7 +12,7 @@ impl OnTimeCurve {
     /// Number of classes of headroom, each with its own probability.
     pub(crate) const STEPS: usize = HEADROOM.len() + 1;
 
-    /// Creates the curve from these probabilities, smallest headroom first.
+    /// Creates the curve from one probability for each class of headroom, the smallest first.
     pub(crate) fn new(by_headroom: [Probability; Self::STEPS]) -> Self {
         Self { by_headroom }
     }

@@ -13,7 +13,7 @@ pub trait Factory: Debug + Send + Sync {
     fn planner(&self, config: &Config) -> Box<dyn Planner>;
 }
 
-/// A policy that plans media units.
+/// A policy that decides into which packets a media unit is cut and which link sends each.
 pub trait Planner: Debug + Send {
     /// Plans a unit for `links`: those that may carry media, in order of link numbers.
     ///
@@ -51,7 +51,7 @@ pub trait Planner: Debug + Send {
     }
 }
 
-/// A media unit as a planner sees it.
+/// The length and the deadline of a media unit, from which a planner decides how it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
     /// Length of the unit.

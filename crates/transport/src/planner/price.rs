@@ -26,9 +26,9 @@ pub(crate) struct Price {
     repair: Led,
     /// Last reported totals of units delivered and lost; `None` before the first report.
     told: Option<(u64, u64)>,
-    /// Recent packets that were missed with their link, exponentially decayed.
+    /// Number of recent packets that were missed with their link, exponentially decayed.
     failed: f64,
-    /// Recent packets that were missed by chance, exponentially decayed.
+    /// Number of recent packets that were missed by chance, exponentially decayed.
     by_chance: f64,
 }
 

@@ -409,11 +409,13 @@ fn lossy<const SUMS: usize>(
 
 /// On-time probability up to which a link carries no share while others suffice.
 const PROBABILITY_LEAST: f64 = 0.3;
-/// Loss probability below which losses are left to the outer loop.
+/// Random loss probability up to which a plan counts a link as without losses; the misses that they
+/// cause raise the price of a miss instead.
 const LOSS_LEAST: f64 = 0.002;
 /// Standard deviations by which the number of arriving packets may fall below the mean.
 const DEVIATIONS: f64 = 2.0;
-/// Number of units over which a link's credit is spent when a budget is computed.
+/// Number of units over which a budget spreads a link's credit: each unit may use the pace and this
+/// part of the credit.
 const CREDIT_UNITS: f64 = 4.0;
 /// Maximum number of links whose subsets are enumerated, those with the largest shares; the smaller
 /// ones only add a margin.

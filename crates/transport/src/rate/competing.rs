@@ -42,17 +42,17 @@ struct Found {
 /// Input of the detector from one report; rates in bit/s.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shown {
-    /// Delay of the whole standing queue.
+    /// Queueing delay of the whole standing queue, our own part and that of others.
     pub(super) queue: Duration,
     /// Arrival rate of datagrams, corrected for random loss.
     pub(super) received: f64,
-    /// Sending rate of the same datagrams.
+    /// Sending rate of the datagrams that `received` counts.
     pub(super) offered: f64,
-    /// Current sending rate.
+    /// Current sending rate of the link, bit/s.
     pub(super) left: f64,
-    /// Capacity estimate.
+    /// Capacity estimate of the link, bit/s.
     pub(super) capacity: f64,
-    /// Minimum RTT.
+    /// Minimum RTT of the link.
     pub(super) rtt: Duration,
     /// True if the estimate is at its minimum, so that the rate cannot be held back further.
     pub(super) least: bool,

@@ -4,7 +4,7 @@ use tautline_units::Bitrate;
 use crate::error::ConfigError;
 use crate::setting::{check, kbps};
 
-/// Parameters of the controllers.
+/// Parameters of the rate controllers, one of which each link has.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {

@@ -86,7 +86,7 @@ impl Factory for DelayRateFactory {
 /// Rates of the last measurement span, bit/s.
 #[derive(Debug, Clone, Copy)]
 struct Rates {
-    /// Current sending rate.
+    /// Current sending rate of the link, bit/s.
     left: f64,
     /// Sending rate of the datagrams that have arrived.
     offered: f64,

@@ -1,6 +1,6 @@
 use tautline_units::{Bitrate, ByteCount};
 
-/// A controller's decision.
+/// A rate that a controller grants to a link, with further limits and the cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
     /// Rate at which the link's media is paced.

@@ -38,11 +38,11 @@ struct Mark {
 /// A period at a lower rate, which shows whether losses end there.
 #[derive(Debug, Clone, Copy)]
 struct Trial {
-    /// Time from which reports cover the period.
+    /// Time from which reports cover the trial rather than what preceded it.
     from: Instant,
     /// Totals of the first report from `from` on; `None` before it.
     first: Option<Mark>,
-    /// Share lost before the trial.
+    /// Share of the bytes sent that was lost before the trial.
     lost: f64,
     /// Number of full packets that `lost` is based on.
     packets: f64,
@@ -82,15 +82,15 @@ pub(super) struct Shown {
     pub(super) hole: Duration,
     /// Total bytes sent up to the newest datagram that arrived.
     pub(super) sent: ByteCount,
-    /// Total bytes that arrived.
+    /// Total bytes that arrived since the session began.
     pub(super) received: ByteCount,
-    /// Total bytes declared lost.
+    /// Total bytes declared lost since the session began, without those that arrived later.
     pub(super) lost: ByteCount,
     /// True if there is a standing queue.
     pub(super) queued: bool,
     /// Time by which recent datagrams have arrived later than newer ones.
     pub(super) reordering: Duration,
-    /// Minimum RTT.
+    /// Minimum RTT of the link.
     pub(super) rtt: Duration,
     /// Current sending rate, bit/s.
     pub(super) left: f64,

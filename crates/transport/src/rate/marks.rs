@@ -3,9 +3,9 @@ use tautline_units::{Duration, Instant};
 /// Counts of the datagrams sent as ECT(1) that one report is the first to cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marked {
-    /// Number of such datagrams that arrived, marked or not.
+    /// Number of datagrams sent as ECT(1) that arrived, marked or not.
     pub datagrams: u64,
-    /// Number of such datagrams that arrived marked.
+    /// Number of datagrams sent as ECT(1) that arrived with the mark CE.
     pub ce: u64,
 }
 

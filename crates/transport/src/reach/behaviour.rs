@@ -29,7 +29,7 @@ impl fmt::Display for Behaviour {
     }
 }
 
-/// Results about the NAT in front of a socket.
+/// The results of a test of the NAT in front of a socket, as far as it has got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
     /// Address of the socket as seen by the server; `None` before the server answers.

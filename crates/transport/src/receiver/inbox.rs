@@ -54,7 +54,7 @@ enum Content {
     Parts(Parts),
 }
 
-/// The outcome of a unit.
+/// The outcome of a unit at the receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The unit is complete and in time.

@@ -454,7 +454,8 @@ impl Holding {
     }
 }
 
-/// Returns the datagram routes to these relays: one for each relay and each socket that reaches it.
+/// Returns the datagram routes to the relays of `tickets`: one for each relay and each of the first
+/// twelve sockets that reaches it.
 pub fn datagram_routes<'a>(
     tickets: &'a [Ticket],
     locals: &'a [SocketAddr],
@@ -468,8 +469,8 @@ pub fn datagram_routes<'a>(
     tickets.iter().flat_map(of)
 }
 
-/// Returns the stream routes to these relays, at most four: from the first socket's interface to
-/// each relay, then from the next.
+/// Returns the stream routes to the relays of `tickets`, at most four: from the first socket's
+/// interface to each relay, then from the next.
 pub fn stream_routes<'a>(
     tickets: &'a [Ticket],
     locals: &'a [SocketAddr],

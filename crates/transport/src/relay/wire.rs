@@ -34,12 +34,12 @@ pub enum Message<'a> {
     Cookie {
         /// Reference of the message to resend.
         reference: Reference,
-        /// Cookie to put into the message.
+        /// Cookie to put into the resent message.
         cookie: Cookie,
     },
     /// Relay to end: grants admission; only the end can read it.
     Welcome {
-        /// Reference of the call.
+        /// Reference of the call that the message answers.
         reference: Reference,
         /// Noise message 2.
         message: &'a [u8; WELCOME_BYTES],
@@ -55,7 +55,7 @@ pub enum Message<'a> {
     },
     /// Relay to end: rejects the call.
     Refused {
-        /// Reference of the call.
+        /// Reference of the call that the message answers.
         reference: Reference,
         /// Reason for the rejection.
         reason: Refusal,
@@ -109,7 +109,7 @@ pub struct Prove<'a> {
 pub struct Proven<'a> {
     /// Id of the leg.
     pub leg: LegId,
-    /// Number of the proof that it answers.
+    /// Number of the proof that the relay answers with this state.
     pub number: u64,
     /// Bytes relayed so far, in both directions.
     pub metered: ByteCount,

@@ -82,7 +82,7 @@ impl Allowance {
         Self { units }
     }
 
-    /// Takes one packet from the number of a unit; returns false if none is left.
+    /// Uses up one packet of the allowance of `unit`; returns false if none is left.
     fn take(&mut self, unit: u64) -> bool {
         let at = self.units.binary_search_by_key(&unit, |(unit, _)| *unit).ok();
         let left = at.map(|at| &mut self.units[at].1).filter(|left| **left > 0);

@@ -36,7 +36,8 @@ struct Lane {
     free_at: Instant,
 }
 
-/// Bytes queued on a lane that leave before a unit.
+/// Total length of the packets queued on a lane that are sent before a given unit, counted in two
+/// ways.
 #[derive(Debug, Default)]
 struct Before {
     /// Total length of the packets' datagrams.

@@ -115,7 +115,7 @@ impl Active {
     }
 }
 
-/// Inputs.
+/// Inputs: datagrams received, and timeouts.
 impl Active {
     /// Authenticates a datagram, decrypts it into `plaintext` and returns the index of its link.
     /// The responder adds a link that it does not know yet.

@@ -540,7 +540,7 @@ pub(super) struct HalfOpen {
     pub(super) session: u16,
     /// The initiator's session id, which we put into our datagrams.
     pub(super) peer_session: u16,
-    /// Negotiated version.
+    /// Protocol version of the session: the highest that both ends support.
     pub(super) version: u8,
     /// Time at which the handshake is dropped unless confirmed.
     expires_at: Instant,

@@ -83,7 +83,7 @@ impl<'a> Announcement<'a> {
 pub struct Acknowledgement {
     /// Number of the announced channel.
     pub channel: ChannelNumber,
-    /// Number of bytes of its descriptor received without gaps from the start on.
+    /// Number of bytes of the channel's descriptor received without gaps from the start on.
     pub received: u16,
 }
 

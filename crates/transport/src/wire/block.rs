@@ -30,7 +30,7 @@ impl Prefix {
         Self { length: length as u32, sent_at_low: sent_at.as_micros() & SENT_MASK }
     }
 
-    /// Returns the bytes of the prefix, in the layout above.
+    /// Returns the encoded prefix, in the layout of [`Prefix`].
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         (u64::from(self.length) << SENT_BITS | self.sent_at_low).to_be_bytes()
     }

@@ -34,7 +34,7 @@ impl Cadence {
         out.extend_from_slice(&millis.to_be_bytes());
     }
 
-    /// Reads the fields after the length.
+    /// Reads link and interval from the front of `body`, which begins after kind and length.
     pub(super) fn parse(body: &mut &[u8]) -> Result<Self, Malformed> {
         let [link, high, low] = take(body)?;
         let link = LinkNumber::new(link).ok_or(Malformed("unknown link"))?;

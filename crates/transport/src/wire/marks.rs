@@ -25,7 +25,7 @@ impl Marks {
     /// Length of the fields on the wire, in bytes.
     pub const BYTES: usize = 15;
 
-    /// Appends the fields to `out`.
+    /// Appends kind, length and both counts to `out`.
     pub(super) fn write(self, out: &mut Vec<u8>) {
         out.push(KIND_FIELDS << 4);
         put_length(out, Self::BYTES - 3);
@@ -33,7 +33,7 @@ impl Marks {
         put_u48(out, self.ce);
     }
 
-    /// Reads the fields after the length.
+    /// Reads the two counts from the front of `body`, which begins after kind and length.
     pub(super) fn parse(body: &mut &[u8]) -> Result<Self, Malformed> {
         Ok(Self { ect1: take_u48(body)?, ce: take_u48(body)? })
     }

@@ -46,7 +46,7 @@ impl Standing {
         out.extend_from_slice(&self.links.to_be_bytes());
     }
 
-    /// Reads the fields after the length.
+    /// Reads turn and links from the front of `body`, which begins after kind and length.
     pub(super) fn parse(body: &mut &[u8]) -> Result<Self, Malformed> {
         let [turn, high, low] = take(body)?;
         Ok(Self { turn, links: u16::from_be_bytes([high, low]) })

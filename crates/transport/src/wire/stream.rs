@@ -178,7 +178,7 @@ impl<'a> Repair<'a> {
 
 /// Bytes of a symbol: the room of a repair packet in the largest datagram.
 pub const SYMBOL_BYTES: usize = 1_500 - REPAIR_AROUND_BYTES;
-/// Bytes of a symbol before the payload.
+/// Bytes of a symbol of the streaming code that come before the source packet's payload.
 pub const SYMBOL_HEADER_BYTES: usize = 2 + BODY_HEADER_BYTES;
 /// Bytes around the payload in the datagram of a source packet.
 pub const SOURCE_AROUND_BYTES: usize = SEALED_HEADER_BYTES + Source::HEADER_BYTES + TAG_BYTES;

@@ -44,7 +44,8 @@ fn two_state_settles_below_capacity_without_a_standing_queue() {
     assert!(share > 0.99, "{share}");
 }
 
-/// Returns a link with varying capacity: pairs of Mbit/s and end time in milliseconds.
+/// Returns a link with varying capacity: each step is a rate in Mbit/s and the end of its time in
+/// milliseconds.
 fn stepped(steps: &[(f64, u32)]) -> Pair {
     let (mut text, mut bytes, mut from) = (String::new(), 0.0, 0);
     for (mbps, until) in steps {
