@@ -236,7 +236,8 @@ impl Reporter {
         values
     }
 
-    /// Returns all drop counters of the vehicle; those of the session are in its stats.
+    /// Returns the drop counters of the vehicle's process. Those of the session are in the
+    /// session's statistics.
     fn drops(&self, now: Instant) -> Vec<(String, u64)> {
         let heard = self.guard_client.heard(now);
         let counts = heard.map(|heard| heard.status().counts).unwrap_or_default();

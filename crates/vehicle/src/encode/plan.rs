@@ -71,8 +71,8 @@ impl Plan {
         ByteCount::new(budget.get() / self.strips)
     }
 
-    /// Returns the size of a picture like the last one at this quantizer; zero before the first
-    /// weight.
+    /// Returns the size that a picture like the last one would have at this quantizer; zero before
+    /// the first weight.
     pub fn bytes_at(&self, quantizer: f64) -> ByteCount {
         let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         shares.planner.bytes_at(quantizer)

@@ -161,7 +161,7 @@ struct Network {
     process: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
-    /// Process in whose network the vehicle runs.
+    /// Process that keeps the network in which the vehicle runs.
     holder: Child,
 }
 
