@@ -52,7 +52,7 @@ describe('load adaptation', () => {
     expect(load.pictureInterval).toBe(2);
   });
 
-  it('ignores the burst of slices late after an outage', () => {
+  it('ignores a burst of slices that come late after an outage', () => {
     // The outage may end in any phase of a span, so its slices may make up most of two spans.
     for (let phase = 0; phase < 0.3; phase += 0.03) {
       load = new LoadAdaptation();
