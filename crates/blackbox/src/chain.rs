@@ -68,7 +68,7 @@ impl Head {
         Self(hash.finalize().into())
     }
 
-    /// Parses a head of 64 hexadecimal digits.
+    /// Parses a head of 64 hexadecimal digits; `None` if the text is anything else.
     pub(crate) fn from_hex(text: &str) -> Option<Self> {
         hex::decode(text)?.try_into().ok().map(Self)
     }
@@ -110,7 +110,8 @@ impl Seal {
         .to_string()
     }
 
-    /// Parses the text of a record made at `at`; also returns the key and the signature.
+    /// Parses the text of a record made at `at`; also returns the key and the signature. `None` if
+    /// it is not exactly such a text; the signature is not checked.
     pub(crate) fn read(text: &[u8], at: u64) -> Option<(Self, String, String)> {
         let body: Value = serde_json::from_slice(text).ok()?;
         let seal = Self {

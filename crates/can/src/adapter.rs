@@ -113,7 +113,8 @@ impl Adapter {
         Some(frame)
     }
 
-    /// Returns the instant at which the next frame is due or a message is lost.
+    /// Returns the instant at which the next frame is due or a message is lost; `None` if neither
+    /// is ahead.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let due = self.outgoing.iter().filter_map(|it| it.due(self.is_stopping));
         let due = due.filter(|_| self.controls.is_some());

@@ -11,7 +11,7 @@ pub struct Message {
     pub(crate) signals: Vec<Signal>,
     /// Signals that cannot be used, and why.
     pub(crate) broken: Vec<(String, String)>,
-    /// Period that the DBC names (`GenMsgCycleTime`), in milliseconds.
+    /// Period that the DBC names (`GenMsgCycleTime`), in milliseconds; `None` if it names none.
     pub(crate) period_ms: Option<u64>,
 }
 
@@ -65,7 +65,7 @@ impl Message {
         data
     }
 
-    /// Returns the index of the signal with this name.
+    /// Returns the index of the signal with this name; `None` if there is none.
     pub(crate) fn index(&self, name: &str) -> Option<usize> {
         self.signals.iter().position(|signal| signal.name == name)
     }

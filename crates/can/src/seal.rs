@@ -23,7 +23,7 @@ pub(crate) struct Check {
     pub(crate) kind: Checksum,
     /// Index of the byte that holds the checksum.
     pub(crate) at: usize,
-    /// Place and value of the data id's four bits that are in the data.
+    /// Place and value of the data id's four bits that are in the data; `None` if none are.
     pub(crate) nibble: Option<(Bits, u64)>,
 }
 

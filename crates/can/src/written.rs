@@ -17,15 +17,15 @@ use crate::mistake::Mistake;
 #[derive(Clone, PartialEq, Default, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// DBC file, relative to the map's folder.
+    /// DBC file, relative to the map's folder; `None` if unset.
     pub dbc: Option<PathBuf>,
-    /// Bus: a network interface, or `udp:` and an address.
+    /// Bus: a network interface, or `udp:` and an address; `None` if unset.
     pub bus: Option<String>,
-    /// Address at which the guard listens for the machine.
+    /// Address at which the guard listens for the machine; `None` if unset.
     pub guard: Option<Address>,
     /// Time without a control after which the machine is braked, in milliseconds.
     pub control_timeout_ms: Option<u64>,
-    /// Address that serves `/metrics`.
+    /// Address that serves `/metrics`; `None` if unset.
     pub metrics: Option<SocketAddr>,
 }
 

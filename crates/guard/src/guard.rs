@@ -67,18 +67,20 @@ pub struct Guard {
     speed_watch: SpeedWatch,
     hill: HillHold,
     roll_back: RollBack,
-    /// Rolling against the gear, detected in the newest step.
+    /// Rolling against the gear, detected in the newest step; `None` if it did not roll.
     rolls_back: Option<Why>,
     touched: Touched,
     /// Storage of the latch, as last reported.
     latch: Latch,
     manoeuvre: Option<Manoeuvre>,
     acts: acts::Memory,
-    /// Newest steering check since the machine was armed, running or awaiting its result.
+    /// Newest steering check since the machine was armed, running or awaiting its result; `None`
+    /// without one.
     steering_check: Option<steering::Check>,
-    /// Newest emergency stop that was acted on.
+    /// Newest emergency stop that was acted on; `None` before the first.
     emergency_stop: Option<ActNumber>,
-    /// Newest emergency stop that may be acknowledged: its latch is kept, or needs no storage.
+    /// Newest emergency stop that may be acknowledged: its latch is kept, or needs no storage;
+    /// `None` before the first.
     emergency_stop_kept: Option<ActNumber>,
     /// Controls sent in the newest step.
     applied: Controls,
@@ -141,7 +143,7 @@ struct Heard<T> {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Vehicle {
     proposal: Heard<Proposal>,
-    /// Session in the newest proposal.
+    /// Session in the newest proposal; `None` without one.
     session: Option<Session>,
     /// Newest sequence number of this session's commands; `None` before the first.
     newest_sequence: Option<u64>,
@@ -153,7 +155,8 @@ struct Person {
     /// Console that armed the machine or took it over, and the session in which it did; `None`
     /// while the machine is held.
     holder: Option<(Console, Session)>,
-    /// Console that handed over to the holder: its delayed commands are ignored.
+    /// Console that handed over to the holder: its delayed commands are ignored; `None` before a
+    /// takeover.
     predecessor: Option<Console>,
     /// `true` after a command from a console that is neither holder nor predecessor, until the
     /// machine is held.
@@ -161,7 +164,8 @@ struct Person {
     /// Newest command of any age, from the holder if there is one: an absence that it reports
     /// counts even if the command is late.
     newest: Option<Command>,
-    /// Newest command that was fresh on arrival; it may have timed out since.
+    /// Newest command that was fresh on arrival; it may have timed out since; `None` before the
+    /// first.
     fresh: Option<Taken>,
     /// Lights and high beam in the newest fresh command: they stay on when the person is gone.
     lights: Signals,

@@ -62,9 +62,11 @@ pub enum Control {
         relays: bool,
         /// Further addresses at which the vehicle may be reachable; sent again when they change.
         candidates: Vec<Candidate>,
-        /// Last lease under which the vehicle was introduced, as far as it knows.
+        /// Last lease under which the vehicle was introduced, as far as it knows; `None` if it
+        /// knows none.
         held: Option<Held>,
-        /// Location in free text from the vehicle's owner, at most 32 bytes.
+        /// Location in free text from the vehicle's owner, at most 32 bytes; `None` if the owner
+        /// set none.
         place: Option<String>,
     },
     /// Operator to switchboard: registration.
@@ -80,7 +82,8 @@ pub enum Control {
         relays: bool,
         /// Further addresses at which the operator may be reachable; sent again when they change.
         candidates: Vec<Candidate>,
-        /// Last lease under which the operator was introduced, as far as it knows.
+        /// Last lease under which the operator was introduced, as far as it knows; `None` if it
+        /// knows none.
         held: Option<Held>,
     },
     /// Operator to switchboard: request for the list of vehicles.
@@ -299,7 +302,7 @@ pub struct VehicleEntry {
     pub driver: Option<String>,
     /// Start of the present drive or absence: Unix time in whole seconds, if known.
     pub since: Option<Duration>,
-    /// Location as the vehicle reported it, at most 32 bytes.
+    /// Location as the vehicle reported it, at most 32 bytes; `None` if it reported none.
     pub place: Option<String>,
     /// Number of links that the vehicle reported; 0 while it is away, and from an older
     /// switchboard.

@@ -84,7 +84,7 @@ pub(crate) fn millis(field: &'static str, value: f32) -> Result<Option<f32>, Err
     Ok((value >= 0.0).then_some(value))
 }
 
-/// Returns the encoding that [`millis`] reads back as `value`.
+/// Returns the encoding that [`millis`] reads back as `value`: a negative number for `None`.
 pub(crate) fn millis_on_wire(value: Option<f32>) -> f32 {
     value.unwrap_or(-1.0)
 }

@@ -81,7 +81,7 @@ impl Reach {
         self.gatherer.poll_moved()
     }
 
-    /// Returns the next request: its socket, destination and bytes.
+    /// Returns the next request: its socket, destination and bytes; `None` if none is due.
     pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<(u8, SocketAddr, Vec<u8>)> {
         self.gatherer.poll_transmit(now)
     }

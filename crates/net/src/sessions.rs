@@ -84,12 +84,12 @@ impl Sessions {
         *self = Self { units_of_successor: self.units_of_successor, ..Self::default() };
     }
 
-    /// Returns the current session.
+    /// Returns the current session; `None` without one.
     pub(crate) fn present(&self) -> Option<&Session> {
         self.present.as_ref()
     }
 
-    /// Returns the current session.
+    /// Returns the current session; `None` without one.
     pub(crate) fn present_mut(&mut self) -> Option<&mut Session> {
         self.present.as_mut()
     }

@@ -30,7 +30,7 @@ pub(crate) struct Slot {
     /// Reason of the last refusal, until a datagram is sent.
     refusal: Option<io::Error>,
     refusals: LogLimit,
-    /// Last logged reason for the missing socket.
+    /// Last logged reason for the missing socket; `None` before the first.
     told: Option<String>,
     called: LocalAddresses,
 }

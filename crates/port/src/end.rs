@@ -58,7 +58,8 @@ impl<In: Frame> End<In> {
         newest
     }
 
-    /// Takes the newest fact from the peer since the last call, for the black box.
+    /// Removes and returns the newest fact from the peer since the last call, for the black box;
+    /// `None` without one.
     pub(crate) fn take_fact(&mut self) -> Option<Fact> {
         self.fact.take()
     }

@@ -158,7 +158,7 @@ impl Keeper {
     }
 }
 
-/// Converts the black box's health to the state shown to the person.
+/// Converts the black box's health, `None` without a recorder, to the state shown to the person.
 fn told(health: Option<Health>) -> BlackBox {
     match health.map(|health| health.trouble) {
         None => BlackBox::Absent,

@@ -28,7 +28,7 @@ pub struct LatchWriter {
     shared: Arc<Shared>,
     wakes: Receiver<()>,
     file: PathBuf,
-    /// Text of the newest failure, from the system.
+    /// Text of the newest failure, from the system; `None` while writing succeeds.
     failure: Option<String>,
 }
 

@@ -141,11 +141,12 @@ struct Follower {
     receiver: Receiver<Control>,
     late: LateFrames,
     controls: Controls,
-    /// Time at which the newest control was sent, by this clock.
+    /// Time at which the newest control was sent, by this clock; `None` before the first.
     heard_at: Option<Instant>,
     pauses: Pauses,
     turned_at: Option<Instant>,
-    /// Time at which the machine last braked by itself after a first control frame.
+    /// Time at which the machine last braked by itself after a first control frame; `None` before
+    /// that.
     silent_at: Option<Instant>,
     /// Time since which the machine ignores the guard in order to end; `None` before.
     ends_since: Option<Instant>,

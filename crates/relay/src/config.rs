@@ -27,7 +27,8 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// TCP address to listen on for ends whose network blocks UDP; none if unset.
     pub tls: Option<SocketAddr>,
-    /// Path at which the owner of a shared port, a switchboard, hands over connections over TLS.
+    /// Path at which the owner of a shared port, a switchboard, hands over connections over TLS;
+    /// `None` if no port is shared.
     pub shared_port: Option<PathBuf>,
     /// Secret key file.
     pub key: PathBuf,

@@ -22,7 +22,7 @@ impl Ends {
         Self((0..sockets).map(|socket| End { socket, local: None }).collect())
     }
 
-    /// Returns the end with this number.
+    /// Returns the end with this number; `None` if the number is not assigned.
     pub(crate) fn get(&self, number: u8) -> Option<End> {
         self.0.get(usize::from(number)).copied()
     }

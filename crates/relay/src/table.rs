@@ -250,7 +250,7 @@ impl Table {
         Some(bound.route)
     }
 
-    /// Returns the oldest measured round trip that was not returned yet.
+    /// Returns the oldest measured round trip that was not returned yet; `None` if all were.
     pub fn poll_round_trip(&mut self) -> Option<RoundTrip> {
         self.round_trips.pop()
     }

@@ -49,7 +49,8 @@ pub struct Endpoint<A, T = Session> {
 ///
 /// Only the first three methods are required; `watch_*` observe and do not affect the run.
 pub trait Application<T = Session> {
-    /// Returns the next time at which [`Application::produce`] is due, on the endpoint's clock.
+    /// Returns the next time at which [`Application::produce`] is due, on the endpoint's clock;
+    /// `None` if nothing more is produced.
     fn next_at(&self) -> Option<Instant>;
 
     /// Sends the units that are due.

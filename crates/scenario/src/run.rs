@@ -32,7 +32,7 @@ pub struct Setup {
     pub configs: [Config; 2],
     /// Faults on datagrams arriving at either endpoint.
     pub faults: Faults,
-    /// Stalls of either process: mean time between two, and maximum length.
+    /// Stalls of either process: mean time between two, and maximum length; `None` for no stalls.
     pub stalls: Option<(Duration, Duration)>,
     /// True if the world's log is kept, with every event; otherwise it has only a digest of
     /// datagrams.

@@ -21,7 +21,7 @@ pub struct Traffic {
     command_source: Option<Commands>,
     media_at: Instant,
     command_at: Instant,
-    /// Time from which nothing is sent, on the endpoint's clock.
+    /// Time from which nothing is sent, on the endpoint's clock; `None` for no end.
     until: Option<Instant>,
     buffer: Vec<u8>,
     /// Record of the media units, sent and received.
@@ -72,7 +72,7 @@ pub struct Received {
     /// Time of sending on the receiver's clock, as the session estimates it; `None` while it cannot
     /// compare the clocks.
     pub sent_at: Option<Instant>,
-    /// Error bound of the session's clock estimate at that time.
+    /// Error bound of the session's clock estimate at `at`; `None` while it has no estimate.
     pub clock_error: Option<Duration>,
     /// True if repair packets replaced missing source packets.
     pub repaired: bool,

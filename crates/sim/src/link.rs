@@ -344,7 +344,8 @@ impl<P> Link<P> {
         self.flight.front().map(|flight| Instant::from_nanos(flight.arrival))
     }
 
-    /// Returns the next packet that has arrived by `now`, with its instant of arrival.
+    /// Returns the next packet that has arrived by `now`, with its instant of arrival; `None` if
+    /// there is none.
     pub fn pop(&mut self, now: Instant) -> Option<(Instant, P)> {
         self.advance(now);
         let arrived = self.flight.front().is_some_and(|flight| flight.arrival <= self.now);

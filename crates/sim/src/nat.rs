@@ -20,7 +20,8 @@ impl By {
     /// All variants.
     pub const ALL: [Self; 3] = [Self::Nothing, Self::Address, Self::AddressAndPort];
 
-    /// Returns the part of `remote` that matters.
+    /// Returns the part of `remote` by which a translator of this kind distinguishes; `None` if it
+    /// does not distinguish at all.
     fn part(self, remote: SocketAddr) -> Option<(IpAddr, Option<u16>)> {
         match self {
             Self::Nothing => None,

@@ -74,7 +74,7 @@ pub enum Error {
     /// The rows belong to several operators, and the requested one is missing or unknown.
     #[error("operator = {}: choose one of {found}", operator.as_deref().unwrap_or("none"))]
     Operator {
-        /// The requested operator.
+        /// The requested operator, if one was requested.
         operator: Option<String>,
         /// The operators in the file.
         found: String,

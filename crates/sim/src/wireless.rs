@@ -39,7 +39,7 @@ pub struct Config {
     pub damage: f64,
     /// Maximum packets in a side's queue.
     pub queue_packets: usize,
-    /// Constant-rate cross traffic through the access point.
+    /// Constant-rate cross traffic through the access point, if any.
     pub disturbance: Option<Disturbance>,
 }
 
@@ -160,13 +160,14 @@ impl<P> Medium<P> {
         room
     }
 
-    /// Returns the time of the next event, at which [`pop`](Self::pop) must be called.
+    /// Returns the time of the next event, at which [`pop`](Self::pop) must be called; `None` if
+    /// nothing is left to happen.
     pub fn next_event(&self) -> Option<Instant> {
         let arrival = self.arrivals.front().map(|arrival| arrival.at);
         arrival.or(self.next_nanos().map(Instant::from_nanos))
     }
 
-    /// Returns the next packet that has arrived by `now`.
+    /// Returns the next packet that has arrived by `now`; `None` if there is none.
     pub fn pop(&mut self, now: Instant) -> Option<Arrival<P>> {
         self.advance(now);
         self.arrivals.pop_front()

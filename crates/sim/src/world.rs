@@ -84,7 +84,8 @@ pub trait Node {
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
     }
-    /// Returns the next time at which [`Node::handle_timeout`] must be called.
+    /// Returns the next time at which [`Node::handle_timeout`] must be called; `None` if it need
+    /// not be.
     fn poll_timeout(&self) -> Option<Instant>;
     /// Handles all expired timers.
     fn handle_timeout(&mut self, now: Instant);
@@ -165,7 +166,7 @@ pub struct World<N> {
 struct Place<N> {
     node: N,
     clock: Clock,
-    /// Next timeout of the node, in world time.
+    /// Next timeout of the node, in world time; `None` if it has none.
     timeout: Option<Instant>,
     /// Routes, each with its link and direction. The list is short, so a linear search is fastest.
     routes: Vec<(Route, usize, Direction)>,

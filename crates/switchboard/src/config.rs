@@ -40,9 +40,10 @@ pub struct Config {
     /// sender's address.
     pub listen: SocketAddr,
     /// Path of a relay on this machine that shares the port: connections for a relay are handed
-    /// over to it.
+    /// over to it; `None` if the port is not shared.
     pub shared_port: Option<PathBuf>,
-    /// Second address of this machine, with which ends can determine the type of their NATs.
+    /// Second address of this machine, with which ends can determine the type of their NATs; `None`
+    /// without one.
     pub second_address: Option<IpAddr>,
     /// Secret key file.
     pub key: PathBuf,

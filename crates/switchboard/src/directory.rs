@@ -160,14 +160,15 @@ struct Vehicle {
     /// Highest epoch of all leases of the vehicle.
     epoch: u64,
     lease: Option<Lease>,
-    /// End of a lease that an absent vehicle has not received yet.
+    /// End of a lease that an absent vehicle has not received yet; `None` if there is none.
     pending_release: Option<Control>,
     /// Operator whose drive a supervisor has ended, and expiry of the order: that operator gets no
     /// lease of this vehicle until then.
     ended: Option<(String, Instant)>,
     /// Supervisors that wait for the vehicle's answers to an order.
     awaiting: Vec<Awaiting>,
-    /// Newest duplicate registration that was refused for this vehicle's key.
+    /// Newest duplicate registration that was refused for this vehicle's key; `None` before the
+    /// first.
     duplicate: Option<Duplicate>,
 }
 
@@ -176,7 +177,8 @@ struct Vehicle {
 struct Operator {
     key: PublicKey,
     presence: Option<Presence>,
-    /// Newest duplicate registration that was refused for this operator's key.
+    /// Newest duplicate registration that was refused for this operator's key; `None` before the
+    /// first.
     duplicate: Option<Duplicate>,
 }
 
@@ -191,7 +193,8 @@ struct Presence {
     relays: bool,
     /// Additional candidates; an older build reports none.
     candidates: Vec<Candidate>,
-    /// Name of the lease that the end holds: reported by the end, or given with its introduction.
+    /// Name of the lease that the end holds: reported by the end, or given with its introduction;
+    /// `None` without a lease.
     held: Option<[u8; 16]>,
     /// Location, if reported.
     place: Option<String>,

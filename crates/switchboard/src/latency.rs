@@ -24,7 +24,7 @@ impl Record {
         self.newest = Some(round_trip);
     }
 
-    /// Returns the newest round trip.
+    /// Returns the newest round trip; `None` before the first.
     pub fn newest(&self) -> Option<Duration> {
         self.newest
     }

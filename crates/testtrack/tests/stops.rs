@@ -171,9 +171,9 @@ struct Drive {
     /// End of the local control by a person at the car.
     local_until: Instant,
     stop: Option<&'static Stop>,
-    /// Cause of the first stop after the fault.
+    /// Cause of the first stop after the fault, if there was one.
     stopped_by: Option<Cause>,
-    /// The car at the start of its stop.
+    /// The car at the start of its stop; `None` before.
     held: Option<CarState>,
 }
 

@@ -57,7 +57,7 @@ impl Shared {
         }
     }
 
-    /// Stores the result of the last write.
+    /// Stores the result of the last write: an error, or `None` for success.
     pub(super) fn set_disk(&self, error: Option<&io::Error>) {
         let state = match error.map(io::Error::kind) {
             None => DISK_WELL,

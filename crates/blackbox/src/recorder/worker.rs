@@ -50,7 +50,7 @@ pub(super) trait Disk: Send + 'static {
         Ok(())
     }
 
-    /// Returns the number of the oldest existing drive.
+    /// Returns the number of the oldest existing drive; `None` without drives.
     fn oldest(&mut self) -> Option<u32> {
         None
     }

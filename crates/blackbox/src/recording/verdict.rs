@@ -27,7 +27,8 @@ pub struct Verdict {
     /// Number of records after the last signature. They are not listed, since anybody could have
     /// written them.
     pub unsigned: u32,
-    /// Public key of the signatures, as written in the file: compare it with the machine's.
+    /// Public key of the signatures, as written in the file: compare it with the machine's; `None`
+    /// if the file has none.
     pub key: Option<String>,
     /// Kind of end of the file: complete, open or broken.
     pub end: End,

@@ -33,7 +33,7 @@ pub struct Status {
     pub is_latched: bool,
     /// Newest emergency stop that was acted on and, if latches are stored, whose latch is.
     pub emergency_stop: Option<ActNumber>,
-    /// Answer to the newest other act.
+    /// Answer to the newest other act; `None` before the first.
     pub answer: Option<Answer>,
     /// Conditions that prevent arming; empty if it is possible, only [`Blocker::Mode`] while the
     /// machine is armed or driven.

@@ -19,7 +19,8 @@ pub(crate) struct Bicycle {
     pub(crate) slope: f64,
     /// Longitudinal acceleration, m/s².
     pub(crate) acceleration: f64,
-    /// Value of `x` at a kerb in metres, and the acceleration needed to climb it, m/s².
+    /// Value of `x` at a kerb in metres, and the acceleration needed to climb it, m/s²; `None`
+    /// without a kerb.
     pub(crate) kerb: Option<(f64, f64)>,
     /// Reported speed of a frozen sensor, m/s; `None` while the sensor works.
     pub(crate) frozen: Option<f64>,

@@ -168,7 +168,7 @@ pub(crate) struct World {
     /// Pictures as they were at each of the newest ticks.
     issued: VecDeque<Picture>,
     late_ms: u64,
-    /// Arrival time of the first command that reports the fault.
+    /// Arrival time of the first command that reports the fault; `None` before.
     pub(crate) told_at: Option<u64>,
     /// Recorded commands that replace camera, network and page, if they are used.
     replay: Option<Replay>,

@@ -25,7 +25,8 @@ pub(super) struct Dialler {
     locals: Vec<Option<Local>>,
     sources: Sources,
     names: Names,
-    /// Server's address that the last connection reached: the next attempts begin with it.
+    /// Server's address that the last connection reached: the next attempts begin with it; `None`
+    /// before the first.
     last: Option<SocketAddr>,
     clock: Clock,
 }

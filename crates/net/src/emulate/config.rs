@@ -39,7 +39,7 @@ use super::model::Model;
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Address of the control channel (TCP). Any client of it may cut links, so it must be a
-    /// loopback address.
+    /// loopback address. `None` for no channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<SocketAddr>,
     /// Seed of the randomness that links share.
@@ -56,12 +56,13 @@ pub struct LinkConfig {
     /// Unique display name.
     pub name: String,
     /// UDP address that the vehicle sends to; port 0 takes a free one. Unused between devices.
+    /// `None` only between devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<SocketAddr>,
-    /// UDP address of the target. Unused between devices.
+    /// UDP address of the target. Unused between devices. `None` only between devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<SocketAddr>,
-    /// Wireless network that replaces `preset`, `up` and `down`.
+    /// Wireless network that replaces `preset`, `up` and `down`; `None` if those apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wireless: Option<WirelessConfig>,
     /// Model of both directions, unless `up` or `down` replaces it.
@@ -70,10 +71,10 @@ pub struct LinkConfig {
     /// Carrier of an LTE preset; other presets ignore it.
     #[serde(default)]
     pub carrier: Carrier,
-    /// Model from the vehicle to the target.
+    /// Model from the vehicle to the target; `None` for that of `preset`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<link::Config>,
-    /// Model from the target to the vehicle.
+    /// Model from the target to the vehicle; `None` for that of `preset`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<link::Config>,
     /// Seed of the link's randomness.

@@ -26,7 +26,8 @@ pub(super) struct Relay {
     name: String,
     listen: SocketAddr,
     target: SocketAddr,
-    /// Latest address that sent to `listen`, and the local address that it used.
+    /// Latest address that sent to `listen`, and the local address that it used; `None` before the
+    /// first.
     client: Option<(SocketAddr, Option<IpAddr>)>,
     /// Socket or device of each side, indexed by [`Side`].
     plugs: [Plug; 2],

@@ -169,7 +169,7 @@ impl End {
         there.find(|other| is_stream(*other) == is_stream(socket)).or_else(|| self.first(now))
     }
 
-    /// Returns the first present socket.
+    /// Returns the first present socket; `None` if none is present.
     fn first(&self, now: Instant) -> Option<u8> {
         (0..LinkNumber::COUNT as u8).find(|socket| self.is_there(*socket, now))
     }

@@ -22,7 +22,8 @@ pub struct RoundTrip {
     pub seen_at: Instant,
     /// Time at which the answer arrived.
     pub back_at: Instant,
-    /// Estimated one-way delays.
+    /// Estimated one-way delays; `None` before the first answer whose times do not contradict each
+    /// other.
     pub one_way: Option<OneWay>,
 }
 
@@ -87,7 +88,7 @@ impl RoundTrips {
         !is_full
     }
 
-    /// Removes and returns the oldest round trip.
+    /// Removes and returns the oldest round trip; `None` if there is none.
     pub(super) fn pop(&mut self) -> Option<RoundTrip> {
         self.measured.pop_front()
     }

@@ -22,15 +22,16 @@ pub trait Transport {
     fn handle_marked(&mut self, route: Route, datagram: &[u8], _ecn: Ecn, now: Instant) {
         self.handle_datagram(route, datagram, now);
     }
-    /// Writes the next datagram into `buffer` and returns its route.
+    /// Writes the next datagram into `buffer` and returns its route; `None` if there is none now.
     fn poll_transmit(&mut self, buffer: &mut Vec<u8>, now: Instant) -> Option<Route>;
     /// Returns the codepoint of the datagram written last.
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
     }
-    /// Returns the next event.
+    /// Returns the next event; `None` if all were returned.
     fn poll_event(&mut self) -> Option<Event>;
-    /// Returns the next time at which [`Transport::handle_timeout`] is due.
+    /// Returns the next time at which [`Transport::handle_timeout`] is due; `None` if nothing is
+    /// due.
     fn poll_timeout(&self) -> Option<Instant>;
     /// Handles all expired timers.
     fn handle_timeout(&mut self, now: Instant);

@@ -15,13 +15,13 @@ use crate::error::{Error, within, wrong};
 pub struct Common {
     /// Name of the shared element, such as a carrier; 1 to 64 bytes.
     pub name: String,
-    /// Outages in which packets leaving the queue are lost.
+    /// Outages in which packets leaving the queue are lost; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage_losing: Option<Outage>,
-    /// Outages in which the capacity is zero and packets are held in the queue.
+    /// Outages in which the capacity is zero and packets are held in the queue; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage_holding: Option<Outage>,
-    /// Periods of reduced capacity, as in a crowded cell.
+    /// Periods of reduced capacity, as in a crowded cell; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dip: Option<Dip>,
 }

@@ -52,7 +52,7 @@ pub struct Config {
     /// Capacities that replace `rate_mbps`, each from its start time on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// Recorded capacity that replaces `rate_mbps`.
+    /// Recorded capacity that replaces `rate_mbps`, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceRate>,
     /// Queue size in bytes, headers included; a packet that does not fit is dropped. 1 to
@@ -62,40 +62,40 @@ pub struct Config {
     /// Propagation delay in ms, one way; 0 to 60,000.
     #[serde(default)]
     pub delay_ms: f64,
-    /// Varying delay on top of `delay_ms`.
+    /// Varying delay on top of `delay_ms`, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
-    /// Delay of the radio's own retransmissions.
+    /// Delay of the radio's own retransmissions, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmission: Option<Retransmission>,
-    /// Handovers, during which packets are held in the queue.
+    /// Handovers, during which packets are held in the queue; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<Handover>,
-    /// Outages in which packets leaving the queue are lost.
+    /// Outages in which packets leaving the queue are lost; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage_losing: Option<Outage>,
-    /// Outages in which the capacity is zero and packets are held in the queue.
+    /// Outages in which the capacity is zero and packets are held in the queue; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage_holding: Option<Outage>,
-    /// A carrier's policer in front of the queue.
+    /// A carrier's policer in front of the queue, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policer: Option<Policer>,
-    /// A CUBIC flow of another sender in the queue.
+    /// A CUBIC flow of another sender in the queue, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cubic: Option<Cubic>,
     /// BBR flows of other senders in the queue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bbr: Vec<Bbr>,
-    /// ECN marking at a low queue delay, for ECT(1) packets only.
+    /// ECN marking at a low queue delay, for ECT(1) packets only; `None` for no marking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub l4s: Option<L4s>,
     /// Probability that a packet is lost independently; 0 to 1.
     #[serde(default)]
     pub loss: f64,
-    /// Losses in bursts.
+    /// Losses in bursts; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_loss: Option<BurstLoss>,
-    /// Recorded round trips, replayed: delay, losses and holds.
+    /// Recorded round trips, replayed: delay, losses and holds; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<Replay>,
     /// Interruptions and dips shared with every other link that has an entry of the same name.

@@ -21,7 +21,7 @@ pub struct Replay {
     /// [`Config::load_files`](super::Config::load_files).
     pub file: PathBuf,
     /// The operator, in a file with several: a value in its `operator` column, or else the name of
-    /// the column to read.
+    /// the column to read; `None` in a file with one operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<String>,
     /// Start offset in the recording, in s; 0 to 86,400.

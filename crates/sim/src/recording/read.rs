@@ -60,7 +60,7 @@ fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// Column indices.
 struct Places {
     rtt: usize,
-    /// Index of the column, and its unit in nanoseconds.
+    /// Index of the time's column, and its unit in nanoseconds; `None` in a file without times.
     time: Option<(usize, f64)>,
     operator: Option<usize>,
 }

@@ -201,7 +201,8 @@ impl Directory {
         }
     }
 
-    /// Returns the release message for a vehicle that holds a lease unknown here.
+    /// Returns the release message for a vehicle that holds a lease although it has none here;
+    /// `None` if it holds none.
     pub(super) fn outlived(&self, name: &str) -> Option<Control> {
         let vehicle = self.vehicles.get(name)?;
         let lease = vehicle.presence.as_ref()?.held.filter(|_| vehicle.lease.is_none())?;

@@ -17,7 +17,7 @@ pub(super) struct Told {
     /// `true` if the end supports relays.
     pub(super) relays: bool,
     pub(super) candidates: Vec<Candidate>,
-    /// Lease of the end's last introduction, as the end reports it.
+    /// Lease of the end's last introduction, as the end reports it; `None` if it reports none.
     pub(super) held: Option<Held>,
     /// Location, if reported.
     pub(super) place: Option<String>,

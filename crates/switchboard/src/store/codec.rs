@@ -96,7 +96,7 @@ impl Kept {
     }
 }
 
-/// Removes and returns the first bytes.
+/// Removes and returns the first `LENGTH` bytes; `None` if there are fewer.
 fn take<const LENGTH: usize>(bytes: &mut &[u8]) -> Option<[u8; LENGTH]> {
     let (first, rest) = bytes.split_first_chunk()?;
     *bytes = rest;

@@ -25,7 +25,7 @@ struct Node {
     acts: [u32; 2],
     /// `true` if arming was done since the machine was last held, by the observer's record.
     is_armed: bool,
-    /// Stop of an emergency that was not reset yet, by the observer's record.
+    /// Stop of an emergency that was not reset yet, by the observer's record, if any.
     latched: Option<Stop>,
 }
 

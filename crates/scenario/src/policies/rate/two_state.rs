@@ -38,7 +38,7 @@ pub struct TwoState {
     initial: f64,
     /// Rate that both states start from, bit/s.
     base: f64,
-    /// Recent maximum of `base`, with its time.
+    /// Recent maximum of `base`, with its time; `None` before the first.
     former: Option<(Instant, f64)>,
     /// Factor on `base` in the current probation.
     raise: f64,
