@@ -136,8 +136,8 @@ fn place(tick: u32) -> usize {
     tick as usize % KEPT
 }
 
-/// Speed in m/s up to which a repeated capture counts as seen: the machine may stand still between
-/// two pictures.
+/// Speed in m/s up to which a repeated capture counts as a new one: the machine may stand still
+/// between two pictures.
 const REPEATABLE_SPEED: f32 = 0.5;
 /// Number of ticks kept, 5 s of guard steps; the guard looks no further back.
 const KEPT: usize = 512;
