@@ -66,7 +66,7 @@ pub struct Session {
 
 /// Creation of a session.
 impl Session {
-    /// Begins a session with `peer` over `routes`: route i becomes link i.
+    /// Creates the end that begins a session with `peer` over `routes`: route i becomes link i.
     ///
     /// `lease` is the id under which the switchboard introduced the two ends. `seed` is 32 random
     /// bytes, fresh for every session, or a number in virtual time.
@@ -91,7 +91,8 @@ impl Session {
         Ok(Self::new(config, handshake, now))
     }
 
-    /// Waits for `peer` to begin a session. Links are learned from authentic datagrams.
+    /// Creates the end that waits, without blocking, for `peer` to begin a session. Links are
+    /// learned from authentic datagrams.
     ///
     /// # Errors
     /// [`Error::Config`].

@@ -39,9 +39,9 @@ struct Feedback {
     /// First packet of the coding window after the last acknowledgement at or above its start, or
     /// after the last restart.
     begun: u64,
-    /// True if a newer acknowledgement came since then, for packets that had already left the
-    /// window, when at least half a window of packets had been sent after `begun`: the feedback
-    /// delay exceeds the window.
+    /// True if, since `begun` was set, a newer acknowledgement has come that covers only packets
+    /// that had already left the window, and at least half a window of packets had been sent by
+    /// then: the feedback delay exceeds the window.
     late: bool,
     /// Range of packet numbers during which packets have left the window unacknowledged; `None` if
     /// none has, or if the range is over.

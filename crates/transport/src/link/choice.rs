@@ -3,9 +3,9 @@ use tautline_units::Instant;
 /// Role of a link among the candidate pairs of its group; a link without a group is its own group.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Choice {
-    /// Number of the group; `None` for a link that is not one of several candidate pairs.
+    /// Number of the link's group; `None` for a link that is not one of several candidate pairs.
     pub(super) group: Option<u16>,
-    /// Preference within the group; lower is better.
+    /// Rank of the link within its group; lower is preferred.
     pub(super) rank: u8,
     /// True while the link is on standby; see [`Link::stands_by`](super::Link::stands_by).
     pub(super) stands_by: bool,

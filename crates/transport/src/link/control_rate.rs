@@ -19,7 +19,8 @@ impl ControlRate {
         Self { rate: 0.0, bytes: 0, since: now }
     }
 
-    /// Returns the rate, smoothed over about half a second.
+    /// Returns the rate of what the link sends without media and data, smoothed over about half a
+    /// second.
     pub(crate) fn rate(&self) -> Bitrate {
         Bitrate::from_bps(self.rate as u64)
     }

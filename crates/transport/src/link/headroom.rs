@@ -165,9 +165,9 @@ impl Headroom {
     /// Returns the queueing delay: the minimum transit of the last [`SPAN`] minus the minimum of
     /// the last [`LEAST_SECONDS`]. A delay of only some datagrams is jitter and does not show.
     fn queue(&self) -> Duration {
-        let of_late = self.transits.iter().map(|(_, transit)| *transit).min();
+        let recent = self.transits.iter().map(|(_, transit)| *transit).min();
         let least = self.least.iter().map(|(_, transit)| *transit).min();
-        let over = of_late.zip(least).map_or(0, |(of_late, least)| of_late.saturating_sub(least));
+        let over = recent.zip(least).map_or(0, |(recent, least)| recent.saturating_sub(least));
         Duration::from_nanos(u64::try_from(over).unwrap_or(0))
     }
 }

@@ -94,9 +94,10 @@ pub(crate) struct Fates {
     in_time: f64,
     late: f64,
     lost: f64,
-    /// Packets in time, and late ones, over recent reports, exponentially decayed.
-    in_time_of_late: f64,
-    late_of_late: f64,
+    /// Number of packets in time over recent reports, exponentially decayed.
+    recent_in_time: f64,
+    /// Number of packets that arrived late over recent reports, exponentially decayed.
+    recent_late: f64,
 }
 
 impl Fates {
@@ -109,8 +110,8 @@ impl Fates {
             in_time,
             late,
             lost,
-            in_time_of_late: self.in_time_of_late * fade + in_time,
-            late_of_late: self.late_of_late * fade + late,
+            recent_in_time: self.recent_in_time * fade + in_time,
+            recent_late: self.recent_late * fade + late,
         };
     }
 
@@ -122,7 +123,7 @@ impl Fates {
         match packet.fate {
             Fate::InTime => false,
             Fate::Late if packet.overtaken => true,
-            Fate::Late => self.late_of_late * OVERTAKEN_OF <= self.in_time_of_late,
+            Fate::Late => self.recent_late * OVERTAKEN_OF <= self.recent_in_time,
             Fate::Lost => self.lost <= CHANCE_MOST || self.lost <= self.in_time + self.late,
         }
     }

@@ -84,8 +84,9 @@ impl Queue {
     /// Returns the queueing delay that persisted for [`SPAN`], zero without samples; a delay of
     /// only some datagrams is jitter.
     pub(crate) fn standing(&self) -> Duration {
-        let of_late = self.transits.iter().map(|(_, transit)| *transit).min();
-        let over = of_late.zip(self.least()).map_or(0, |(late, least)| late.saturating_sub(least));
+        let recent = self.transits.iter().map(|(_, transit)| *transit).min();
+        let over =
+            recent.zip(self.least()).map_or(0, |(recent, least)| recent.saturating_sub(least));
         Duration::from_nanos(u64::try_from(over).unwrap_or(0))
     }
 

@@ -15,9 +15,10 @@ pub(crate) struct Rtt {
     rtt_smoothed: Option<f64>,
     rtt_latest: Duration,
     rtt_floor: Floor,
-    /// Of datagrams to the peer: its clock at arrival minus ours at sending.
+    /// Smoothed transit of datagrams to the peer: its clock at arrival minus ours at sending.
     out: Smooth,
-    /// Of datagrams from the peer: our clock at arrival minus the peer's at sending.
+    /// Smoothed transit of datagrams from the peer: our clock at arrival minus its clock at
+    /// sending.
     back: Smooth,
     out_spread: Spread,
     back_spread: Spread,

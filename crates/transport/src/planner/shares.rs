@@ -414,8 +414,8 @@ const PROBABILITY_LEAST: f64 = 0.3;
 const LOSS_LEAST: f64 = 0.002;
 /// Standard deviations by which the number of arriving packets may fall below the mean.
 const DEVIATIONS: f64 = 2.0;
-/// Number of units over which a budget spreads a link's credit: each unit may use the pace and this
-/// part of the credit.
+/// Number of units over which a budget spreads a link's credit: it adds this fraction of the credit
+/// to what the link sends per unit.
 const CREDIT_UNITS: f64 = 4.0;
 /// Maximum number of links whose subsets are enumerated, those with the largest shares; the smaller
 /// ones only add a margin.
@@ -431,8 +431,8 @@ const ATTEMPTS: [Attempt; 5] = [
 ];
 /// Unit intervals of queueing from which the next units are late.
 const WAIT_UNITS: f64 = 4.0;
-/// Units encoded for low-rate links are accepted while they can arrive in time: a picture's slices
-/// may come all at once.
+/// Number of unit intervals that does not limit the share of a low-rate link: it may then take any
+/// time until the deadline, as a picture's slices may come all at once.
 const AS_LONG_AS_IN_TIME: f64 = 1e9;
 const SYMBOL_BYTES_MIN: usize = 64;
 /// Maximum number of cuts tried in addition to the coarsest, each with one more source packet.

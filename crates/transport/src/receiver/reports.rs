@@ -23,8 +23,8 @@ pub(crate) struct Arrivals {
     /// Highest packet number in each of the last reports that count as one of the four, oldest
     /// first.
     reported: [u64; REPEATS],
-    /// Lowest packet number that arrived after a higher one, between each of these reports and the
-    /// next; `u64::MAX` if none did.
+    /// Lowest packet number that arrived after a higher one, between each report of `reported` and
+    /// the next; `u64::MAX` if none did.
     overtaken: [u64; REPEATS],
     /// Time of the last arrival of a datagram with a lower number than one before it.
     overtaken_at: Option<Instant>,
