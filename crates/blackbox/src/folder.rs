@@ -31,7 +31,7 @@ pub struct Place {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The number of a file differs from the one in its content.
+    /// The drive or part of a file by its name differs from the one in its content.
     #[error("{at} claims to be {says}")]
     Misplaced {
         /// Place of the file by its name and folder.

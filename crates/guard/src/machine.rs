@@ -11,7 +11,7 @@ use crate::{Controls, Gear, Signals};
 /// graph or a serial line.
 ///
 /// One thread owns the machine. Every [`period`](Self::period) it calls [`state`](Self::state) and
-/// then [`apply`](Self::apply), each with the vehicle's clock, even while nothing changes. A
+/// then [`apply`](Self::apply), each with the time by its own clock, even while nothing changes. A
 /// machine's own watchdog can therefore treat a missing `apply` as the loss of this computer.
 /// Neither call may block for longer than a fraction of the period: bus access belongs on a thread
 /// of the implementation, and these calls exchange the newest values with it.

@@ -10,9 +10,10 @@ use tautline_units::{Bitrate, ByteCount, Ecn, Instant};
 
 /// A live session, and at most one successor that was begun since and waits.
 ///
-/// A session *lives* while authentic datagrams of its peer arrive. Nobody else can end a live
-/// session, except this end itself by [`Handle::end_sessions`]. The control plane may therefore
-/// restart, flap or lie: sessions that it starts run as successors. A successor replaces a session
+/// A session *lives* while authentic datagrams of its peer arrive. Only this end itself can end a
+/// live session, by [`Handle::end_sessions`]. Restarts, repeated failures and wrong messages of the
+/// control plane therefore cannot: sessions that it starts run as successors. A successor replaces
+/// a session
 /// - with the same peer, when the old one has fallen silent and the new one is established: the
 ///   peer has restarted;
 /// - with another peer, when the new one is established and its own condition holds: see

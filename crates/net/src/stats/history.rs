@@ -13,8 +13,8 @@ pub struct History<T> {
 }
 
 impl<T> History<T> {
-    /// Adds the totals of `now`, and drops those older than ten seconds except the newest of them,
-    /// and the oldest beyond [`COUNT_MAX`].
+    /// Adds the totals of `now`, and drops those older than ten seconds except the newest of them.
+    /// At most 128 are kept; the oldest is dropped for a newer one.
     pub fn push(&mut self, totals: T, now: Instant) {
         // Keep one entry from before the span as the reference.
         while self.totals.len() >= COUNT_MAX
