@@ -27,9 +27,9 @@ pub(crate) struct InFlight {
     highest: Option<u64>,
     reordering: Reordering,
     news_at: Option<Instant>,
-    /// Send time of the oldest media packet in flight.
+    /// Send time of the oldest media packet in flight; `None` while none is.
     oldest_media: Option<Instant>,
-    /// Media packets with unknown outcome.
+    /// Number of sent media packets whose outcome is unknown.
     open: u64,
     /// Media packets evicted before their outcome was known.
     forgotten: u64,

@@ -37,11 +37,11 @@ pub trait Planner: Debug + Send {
     }
 
     /// Handles the totals of media units delivered and lost since the session began, from a
-    /// delivery report. Totals older than the last ones must be ignored.
+    /// delivery report. Totals older than the last ones must be ignored. By default, does nothing.
     fn on_delivery_report(&mut self, _delivered: u64, _lost: u64) {}
 
     /// Records a media packet that did not arrive in time: by chance, if the argument is true, or
-    /// by a failure of its link.
+    /// by a failure of its link. By default, does nothing.
     fn on_missed(&mut self, _by_chance: bool) {}
 
     /// Returns whether every packet assigned to a link is also sent over all others that may carry

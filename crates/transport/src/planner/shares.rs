@@ -414,7 +414,7 @@ const PROBABILITY_LEAST: f64 = 0.3;
 const LOSS_LEAST: f64 = 0.002;
 /// Standard deviations by which the number of arriving packets may fall below the mean.
 const DEVIATIONS: f64 = 2.0;
-/// Number of units over which a budget spreads a link's credit: it adds this fraction of the credit
+/// Number of units over which a budget spreads a link's credit: the credit divided by it is added
 /// to what the link sends per unit.
 const CREDIT_UNITS: f64 = 4.0;
 /// Maximum number of links whose subsets are enumerated, those with the largest shares; the smaller

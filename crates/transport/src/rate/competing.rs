@@ -33,7 +33,8 @@ struct Found {
     /// Maximum rate during a check of a light load, bit/s: a load that a share of the capacity
     /// would not lower. `None` outside such a check.
     thin: Option<f64>,
-    /// Time at which losses last lowered the rate.
+    /// Time at which losses last lowered the rate; until they do, the time at which competing
+    /// traffic was found.
     lowered_at: Instant,
     /// Time since which there has been no queue; `None` while there is one.
     empty_since: Option<Instant>,
