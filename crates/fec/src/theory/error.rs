@@ -44,7 +44,7 @@ pub enum Error {
     },
     /// A mean is infinite or NaN, a standard deviation is infinite, NaN or not above zero, or a
     /// limit on a mean delay is negative or NaN.
-    #[error("{quantity} is not a finite number that is not negative")]
+    #[error("{quantity} is out of range for a mean, a deviation or a limit")]
     Quantity {
         /// Number passed as the mean, deviation or limit.
         quantity: f64,
