@@ -61,7 +61,7 @@ impl End {
         self.driver.tls_address().expect("it listens")
     }
 
-    /// Waits for the vehicle of key 1.
+    /// Starts the operator's session, which responds to the vehicle with the first of [`keys`].
     fn respond(&self) {
         let [vehicle, operator] = keys();
         let now = self.clock.now();
@@ -70,7 +70,8 @@ impl End {
         self.driver.handle().start(session.expect("a valid configuration"));
     }
 
-    /// Calls the operator of key 2 over `routes`; over TLS the holder of `pinned` must answer.
+    /// Starts the vehicle's session with the operator over `routes`; over TLS the holder of `pinned`
+    /// must answer.
     fn call(&self, routes: &[Route], pinned: &Identity) {
         let [vehicle, operator] = keys();
         let (peer, now) = (operator.public(), self.clock.now());
