@@ -70,8 +70,8 @@ impl End {
         self.driver.handle().start(session.expect("a valid configuration"));
     }
 
-    /// Starts the vehicle's session with the operator over `routes`; over TLS the holder of `pinned`
-    /// must answer.
+    /// Starts the vehicle's session with the operator over `routes`; over TLS the holder of
+    /// `pinned` must answer.
     fn call(&self, routes: &[Route], pinned: &Identity) {
         let [vehicle, operator] = keys();
         let (peer, now) = (operator.public(), self.clock.now());
