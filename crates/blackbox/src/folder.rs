@@ -18,12 +18,13 @@ pub struct Folder {
     kept_from: Option<u32>,
 }
 
-/// A drive and one of its parts.
+/// Place of a file in a black box. Each drive is a folder, and its parts are the files in it, in the
+/// order of their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Place {
-    /// Number of the drive.
+    /// Number of the drive, which only grows over the life of a black box.
     pub drive: u32,
-    /// Number of the part.
+    /// Number of the part within its drive, from 1.
     pub part: u32,
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct Reception {
     others_malformed: u64,
     /// Time of the latest snapshot sent to the console.
     snapshot_at: Instant,
-    /// Total bytes of all received units.
+    /// Total bytes of all units received from the vehicle.
     units_bytes: u64,
 }
 

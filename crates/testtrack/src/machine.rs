@@ -179,7 +179,7 @@ mod tests {
     }
 
     /// Returns the metres that a car moves in `seconds` from rest at the start, by `controls`, on
-    /// ground that rises by 15 % ahead of it: unbraked it rolls backwards.
+    /// ground that rises by 15 % ahead of it. Unbraked it rolls backwards, which adds metres too.
     fn rolled(controls: &Controls, seconds: u64) -> f64 {
         let level = SimulatedCar::new(1);
         let east = crate::trig::sin_cos(level.world.car().heading).1;

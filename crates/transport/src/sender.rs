@@ -242,7 +242,7 @@ impl Sender {
         self.commands.due_at().is_some_and(|at| now >= at)
     }
 
-    /// Returns whether the caps allow feedback or telemetry to be sent now.
+    /// Returns whether feedback or telemetry waits that the caps allow to be sent now.
     #[inline]
     pub(crate) fn has_copies(&self, now: Instant) -> bool {
         !self.lanes.is_empty() && self.lanes.copies_due_at().is_some_and(|at| now >= at)
@@ -275,7 +275,8 @@ impl Sender {
         }
     }
 
-    /// Returns whether the caps allow data to be sent now and the links are not held busy.
+    /// Returns whether data waits that its caps allow to be sent now, and is not held back until a
+    /// link has headroom.
     #[inline]
     pub(crate) fn has_data(&self, now: Instant) -> bool {
         !self.lanes.is_empty() && self.lanes.data_due_at().is_some_and(|at| now >= at)

@@ -138,8 +138,9 @@ impl Reporter {
         }
     }
 
-    /// Returns a description of the source's fault or, while nobody drives, of the reduction for
-    /// the screen; `None` without either.
+    /// Returns why the pictures are missing or faulty or, unless the machine is armed or driven,
+    /// that they are reduced because the operator's screen shows no larger ones in time; `None`
+    /// without either. At most [`Telemetry::TEXT_BYTES_MAX`] bytes; the rest is cut off.
     fn source_trouble(&self, is_driven: bool) -> Option<String> {
         let lost = || self.parts.source.reason().map(|reason| format!("no pictures: {reason}"));
         let smaller = || self.control.screen_words().filter(|_| !is_driven);

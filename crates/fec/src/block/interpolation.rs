@@ -20,7 +20,8 @@
 
 use crate::gf256::{EXP, LOG, LOG_OF_INVERSE, log_table};
 
-/// Coefficients for one loss pattern, stored as the logarithm of g at each point.
+/// Coefficients for one loss pattern, which is the set of lost sources and of the repair packets
+/// used: the logarithm, at each point, of the function g in the formula above.
 pub(super) struct Interpolation {
     ratio_logs: [u8; PACKETS_MAX],
 }

@@ -285,8 +285,9 @@ impl Hub {
         }
     }
 
-    /// Shows a slice to one console, unless it waits for an IDR of that strip. Such an IDR is
-    /// requested only if its strip's bit is in `asked`.
+    /// Shows a slice to one console. A console that waits for an IDR of the slice's strip gets no
+    /// other slice of it; the IDR is then requested only if the strip's bit is set in `asked`. A
+    /// slice that the console's queue has no room for is dropped, and an IDR requested in any case.
     fn show_slice_to(&self, place: &mut Place, head: SliceHead, message: Bytes, asked: u8) {
         let bit = 1_u8 << head.strip;
         if place.waiting_for_idr & bit != 0 && head.kind != SliceKind::Idr {

@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     pub(super) vehicle: Mutex<Snapshot>,
     /// Observations of a probe, while one runs.
     pub(super) watch: Mutex<Option<Watch>>,
-    /// Total bytes of all units sent.
+    /// Total bytes of all units sent to the vehicle since this process began.
     pub(super) sent_bytes: AtomicU64,
     /// Maximum age of a command in milliseconds: the guard's, or its default before the guard's
     /// first report.
@@ -41,7 +41,8 @@ pub(crate) struct Shared {
     /// Time of the vehicle's latest report, if it said that the machine is held or that its guard
     /// is silent; `None` otherwise.
     pub(super) rests_at: Mutex<Option<Instant>>,
-    /// Time of the latest status report of any session; `None` before the first.
+    /// Time at which a session last reported this operator's status to the consoles; `None` before
+    /// the first.
     pub(super) told_at: Mutex<Option<Instant>>,
 }
 
@@ -267,7 +268,7 @@ impl Shared {
         &self.watch
     }
 
-    /// Adds the bytes of a sent unit to the total.
+    /// Adds the bytes of a unit sent to the vehicle to the total.
     pub(crate) fn note_sent(&self, bytes: ByteCount) {
         self.sent_bytes.fetch_add(bytes.get(), Ordering::Relaxed);
     }

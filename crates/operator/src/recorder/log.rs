@@ -11,7 +11,8 @@ use super::output::Output;
 pub struct Unit {
     /// Descriptor of the unit's channel.
     pub descriptor: Arc<Descriptor>,
-    /// Time of hand-over at the vehicle, in nanoseconds of Unix time by the operator's clock.
+    /// Time of hand-over at the vehicle, in nanoseconds of Unix time by the operator's clock; the
+    /// time of arrival if that is unknown.
     pub sent_at: u64,
     /// Time of arrival, in nanoseconds of Unix time by the operator's clock.
     pub came_at: u64,

@@ -103,7 +103,8 @@ pub(super) fn validate(entries: &[Common]) -> Result<(), Error> {
     Ok(())
 }
 
-/// All dips of one direction of a link.
+/// Capacity dips of one direction of a link: one process for each entry that has dips, with its
+/// factor on the capacity.
 #[derive(Debug)]
 pub(super) struct Dips {
     all: Vec<(f64, Intervals)>,
@@ -114,7 +115,8 @@ impl Dips {
         Self { all: entries.iter().filter_map(|entry| entry.dipping(seed)).collect() }
     }
 
-    /// Returns the capacity factor at `at`, and the instant until which it holds.
+    /// Returns the capacity factor at `at`, the product over all current dips or 1, and the instant
+    /// until which it holds, in nanoseconds.
     pub(super) fn at(&mut self, at: u64) -> (f64, u64) {
         let (mut left, mut until) = (1.0, u64::MAX);
         for (factor, intervals) in &mut self.all {

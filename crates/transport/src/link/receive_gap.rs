@@ -43,11 +43,12 @@ impl ReceiveGap {
     }
 }
 
-/// Maximum number of gaps kept: enough for the quarter of a second in which a link falls silent,
-/// with a margin.
+/// Maximum number of receive gaps kept. By default a link falls silent after a quarter of a second,
+/// which has room for ten gaps at most, as each is longer than [`RECEIVE_GAP_MIN`]; the rest is a
+/// margin.
 const PAST_MAX: usize = 16;
-/// Part of a gap that counts against a link. It is longer than the interval between datagrams while
-/// there is media, when reports arrive every 10 ms.
+/// Part of a receive gap that counts against a link at most. It is longer than the interval between
+/// datagrams while there is media, when reports arrive every 10 ms.
 const RECEIVE_GAP_MIN: Duration = Duration::from_millis(25);
 
 #[cfg(test)]

@@ -131,8 +131,8 @@ impl EncoderControl {
         self.governor().set_source(pictures_per_second, gives_rows, &reduced);
     }
 
-    /// Returns a description of the reduction for the screen; `None` if pictures are sent at the
-    /// source's size.
+    /// Returns how and why pictures are reduced for the operator's screen; `None` if they are not,
+    /// even if the link budget reduces them.
     pub fn screen_words(&self) -> Option<String> {
         self.screen().words()
     }

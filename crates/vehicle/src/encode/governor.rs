@@ -470,7 +470,8 @@ const SHOWN_WITHIN: Duration = Duration::from_millis(150);
 /// before an enlargement.
 const NEED_BY_SIZE: f64 = 1.4;
 const ENLARGE_AFTER_MAX: Duration = Duration::from_secs(60);
-/// Picture intervals to choose from: of 60 pictures per second 30, 20, 15, 10, 7.5 and 5.
+/// Picture intervals to choose from: of 60 pictures per second they leave 60, 30, 20, 15, 10, 7.5
+/// and 5.
 const STEPS: [u32; 7] = [1, 2, 3, 4, 6, 8, 12];
 /// Upper bound of a picture's send time, so that its last slice is not too old: half of a picture's
 /// age limit.
