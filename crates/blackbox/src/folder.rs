@@ -18,8 +18,8 @@ pub struct Folder {
     kept_from: Option<u32>,
 }
 
-/// Place of a file in a black box. Each drive is a folder, and its parts are the files in it, in the
-/// order of their numbers.
+/// Place of a file in a black box. Each drive is a folder, and its parts are the files in it, in
+/// the order of their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Place {
     /// Number of the drive, which only grows over the life of a black box.

@@ -139,8 +139,8 @@ impl Reporter {
     }
 
     /// Returns why the pictures are missing or faulty or, unless the machine is armed or driven,
-    /// that they are reduced because the operator's screen shows no larger ones in time; `None`
-    /// without either. At most [`Telemetry::TEXT_BYTES_MAX`] bytes; the rest is cut off.
+    /// how and why they are reduced for the operator's screen; `None` without either. At most
+    /// [`Telemetry::TEXT_BYTES_MAX`] bytes; the rest is cut off.
     fn source_trouble(&self, is_driven: bool) -> Option<String> {
         let lost = || self.parts.source.reason().map(|reason| format!("no pictures: {reason}"));
         let smaller = || self.control.screen_words().filter(|_| !is_driven);
