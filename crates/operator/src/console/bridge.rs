@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use serde::Serialize;
+use tautline_guard::frame::Status;
 use tautline_message::{Command, LinkAction, VideoFeedback};
 use tautline_units::Instant;
 use tautline_video::{Layout, SliceKind};
@@ -573,7 +574,8 @@ impl Hub {
             return true;
         }
         let now = (self.unix_micros)();
-        let is_fresh = |at: u64| Duration::from_micros(now.saturating_sub(at)) < STANDSTILL_AGE_MAX;
+        let is_fresh =
+            |at: u64| Duration::from_micros(now.saturating_sub(at)) < Status::MACHINE_AGE_MAX;
         consoles.stood_still_at.is_some_and(is_fresh)
     }
 
@@ -597,7 +599,8 @@ impl Hub {
     /// Returns whether the vehicle's guard lets this console drive, by fresh telemetry.
     fn lets_drive(&self, consoles: &Consoles, console: ConsoleId) -> bool {
         let now = (self.unix_micros)();
-        let is_fresh = |at: u64| Duration::from_micros(now.saturating_sub(at)) < STANDSTILL_AGE_MAX;
+        let is_fresh =
+            |at: u64| Duration::from_micros(now.saturating_sub(at)) < Status::MACHINE_AGE_MAX;
         consoles.guarded.is_some_and(|(holder, at)| holder == console && is_fresh(at))
     }
 
@@ -738,10 +741,6 @@ const CONSOLES_MAX: usize = 8;
 const WATCHING_MAX: usize = 4;
 /// Maximum bytes of a vehicle's name, by the control plane.
 const NAME_BYTES_MAX: usize = 64;
-/// Age from which a report of the vehicle says nothing of now: telemetry arrives about 20 times per
-/// second, and after a longer time the vehicle may be moving.
-const STANDSTILL_AGE_MAX: Duration = Duration::from_millis(300);
-
 /// Time limit for a successor to take over; afterwards the present console continues to drive.
 const HANDOVER_MAX: Duration = Duration::from_secs(10);
 
