@@ -240,7 +240,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rendezvous::Standing;
+    use crate::standing::Standing;
 
     /// Returns an input with an established session, and the units it sends.
     fn input() -> (Input, mpsc::Receiver<(ChannelNumber, Vec<u8>)>) {

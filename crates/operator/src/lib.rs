@@ -13,15 +13,20 @@ mod reception;
 pub mod recorder;
 mod rendezvous;
 mod round_trip_log;
+mod standing;
 mod topics;
+mod watch;
 
+use std::convert::Infallible;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
+use tautline_message::LinkAction;
 use tautline_net::Tls;
 use tautline_net::accept_limit::{AcceptLimit, Listener};
 use tautline_net::clock::Clock;
@@ -39,7 +44,7 @@ use crate::input::Input;
 use crate::probe::Probe;
 use crate::reception::{Reception, Shared};
 use crate::recorder::Recorder;
-use crate::rendezvous::{Choice, Rendezvous};
+use crate::rendezvous::{Choice, Own, Rendezvous};
 use crate::round_trip_log::RoundTripLog;
 
 /// Runs an operator until `stop` resolves. `latest` gets the snapshots of the session. Each address
@@ -58,7 +63,7 @@ pub async fn run(
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let clock = Clock::start();
-    let (requests, mut asked) = mpsc::channel(REQUESTS_MAX);
+    let (requests, asked) = mpsc::channel(REQUESTS_MAX);
     let unix_micros = move || clock.unix_nanos(clock.now()) / 1_000;
     let vehicle = config.vehicle.as_deref().unwrap_or_default();
     let hub = Hub::new(vehicle, requests, unix_micros);
@@ -84,63 +89,98 @@ pub async fn run(
     let mut rendezvous =
         Rendezvous::start(&config, &identity, &driver, clock, hub.clone(), choices)?;
     let beside = beside(&config, &hub, &shared, &latest, (&driver, &door), clock);
-    let (beside, apart) = match config.metrics {
-        Some(address) => (Router::new(), Some((address, beside))),
-        // Beyond this machine, status and probes are not served without authentication.
-        None if config.console_is_open() => (Router::new(), None),
-        None => (beside, None),
-    };
-    let tell = async {
-        match apart {
-            Some((address, routes)) => metrics::serve(address, routes).await,
-            None => std::future::pending().await,
-        }
-    };
+    let (beside, apart) = parted(&config, beside);
     let handle = driver.handle();
     let send = move |channel, unit, deadline| {
         // Without a session there is no receiver; the event loop counts the units it refuses.
         handle.send(channel, unit, deadline);
     };
-    let mut input = Input::new(hub.clone(), shared.clone(), send, clock, records);
-    let mut holding = hub.holding();
+    let input = Input::new(hub.clone(), shared.clone(), send, clock, records);
     let (cuts, cut) = mpsc::channel(REQUESTS_MAX);
-    let mut feedback = tokio::time::interval(FEEDBACK_INTERVAL);
-    let mut looking = tokio::time::interval(LOOK_INTERVAL);
+    let requests = Requests { asked, cuts, choose };
+    let own = Own { config: &config, identity: &identity, driver: &driver, shared: &shared, clock };
     let meet = async {
         loop {
-            rendezvous.step(&config, &identity, &driver, &shared, clock).await?;
-        }
-    };
-    let listen = async {
-        loop {
-            tokio::select! {
-                request = asked.recv() => match request {
-                    Some(Request::Command(command)) => input.handle_command(command),
-                    // A full queue means that the emulator does not answer: the request is
-                    // outdated.
-                    Some(Request::Link(action)) => { let _ = cuts.try_send(action); }
-                    // Likewise: a full queue means that earlier choices are not done yet.
-                    Some(Request::Pick(name)) => { let _ = choose.try_send(Choice::Pick(name)); }
-                    Some(Request::Leave) => { let _ = choose.try_send(Choice::Leave); }
-                    None => std::future::pending().await,
-                },
-                _ = holding.changed() => input.handle_console(*holding.borrow_and_update()),
-                _ = feedback.tick() => input.feed_back(),
-                _ = looking.tick() => tell_idle(&hub, &shared, &latest, clock),
-                () = shared.lost() => input.feed_back(),
-            }
+            rendezvous.step(&own).await?;
         }
     };
     let ended = tokio::select! {
         () = &mut stop => Ok(()),
         refused = meet => refused,
         failed = console::serve(listener, access, hub.clone(), beside) => failed,
-        failed = tell => failed,
-        never = listen => never,
+        failed = serve(apart) => failed,
+        never = requests.serve(input, &hub, &shared, &latest, clock) => match never {},
         never = emulator::attend(config.emulator, cut, &shared) => never,
     };
     rendezvous.close().await;
     ended
+}
+
+/// Requests of the consoles, and the queues of those that other tasks serve.
+struct Requests {
+    asked: mpsc::Receiver<Request>,
+    cuts: mpsc::Sender<LinkAction>,
+    choose: mpsc::Sender<Choice>,
+}
+
+impl Requests {
+    /// Serves every request, and sends what is due at intervals, forever.
+    async fn serve(
+        mut self,
+        mut input: Input,
+        hub: &Hub,
+        shared: &Shared,
+        latest: &Latest,
+        clock: Clock,
+    ) -> Infallible {
+        let mut holding = hub.holding();
+        let mut feedback = tokio::time::interval(FEEDBACK_INTERVAL);
+        let mut looking = tokio::time::interval(LOOK_INTERVAL);
+        loop {
+            tokio::select! {
+                Some(request) = self.asked.recv() => self.pass(request, &mut input),
+                _ = holding.changed() => input.handle_console(*holding.borrow_and_update()),
+                _ = feedback.tick() => input.feed_back(),
+                _ = looking.tick() => tell_idle(hub, shared, latest, clock),
+                () = shared.lost() => input.feed_back(),
+            }
+        }
+    }
+
+    /// Passes a request on. A full queue means that earlier requests are not done yet: then this
+    /// one is outdated.
+    fn pass(&self, request: Request, input: &mut Input) {
+        match request {
+            Request::Command(command) => input.handle_command(command),
+            Request::Link(action) => {
+                let _ = self.cuts.try_send(action);
+            }
+            Request::Pick(name) => {
+                let _ = self.choose.try_send(Choice::Pick(name));
+            }
+            Request::Leave => {
+                let _ = self.choose.try_send(Choice::Leave);
+            }
+        }
+    }
+}
+
+/// Returns the routes served next to the console, and those at the address of the metrics.
+fn parted(config: &Config, routes: Router) -> (Router, Option<(SocketAddr, Router)>) {
+    match config.metrics {
+        Some(address) => (Router::new(), Some((address, routes))),
+        // Beyond this machine, status and probes are not served without authentication.
+        None if config.console_is_open() => (Router::new(), None),
+        None => (routes, None),
+    }
+}
+
+/// Serves routes at an address of their own, if they have one.
+async fn serve(apart: Option<(SocketAddr, Router)>) -> anyhow::Result<()> {
+    match apart {
+        Some((address, routes)) => metrics::serve(address, routes).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Opens the console's address, with TLS if it needs that, and creates the token of the first

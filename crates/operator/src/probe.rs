@@ -4,8 +4,6 @@
 //! [`Measured`] at the end of the step, or one line with the reason for a refusal. The configured
 //! sizes are restored before the response, and also if the client disconnects earlier.
 
-pub(crate) mod watch;
-
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,9 +22,9 @@ use tautline_net::stats::Latest;
 use tautline_units::ByteCount;
 
 use crate::reception::Shared;
+use crate::watch::{DELAY_MAX, Watch};
 
-use watch::{DELAY_MAX, Watch};
-pub use watch::{Delays, Measured};
+pub use crate::watch::{Delays, Measured};
 
 /// Path to which steps are posted, as JSON.
 pub const PATH: &str = "/probe/packet-size";

@@ -28,11 +28,11 @@ use crate::canvas::Canvas;
 use crate::config::Config;
 use crate::console::{Decoder, Hub, SliceHead};
 use crate::downlink::{Downlink, Shown};
-use crate::probe::watch::Watch;
 use crate::recorder::{self, Entry, Recorder, Trouble};
-use crate::rendezvous::Standing;
 use crate::round_trip_log::RoundTripLog;
+use crate::standing::Standing;
 use crate::topics::Topics;
+use crate::watch::Watch;
 
 use shared::lock;
 pub(crate) use shared::{PICK, Shared, Strips};

@@ -1,5 +1,6 @@
 //! The recorder: received data as H.264 files that any decoder plays, and as MCAP.
 
+mod entry;
 mod film;
 mod log;
 mod output;
@@ -16,36 +17,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context;
-use axum::body::Bytes;
 use tautline_net::clock::Clock;
-use tautline_units::Instant;
 use tautline_video::{Layout, SliceKind};
 
+pub use entry::Entry;
 use film::Film;
 use log::Log;
 pub use log::Unit;
 use output::Output;
-
-/// A slice that was shown, to be recorded.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    /// Number of the picture, as counted by the camera.
-    pub picture: u32,
-    /// Number of the strip, from the top.
-    pub strip: u8,
-    /// Kind of slice.
-    pub kind: SliceKind,
-    /// Start of the strip's readout, by the operator's clock.
-    pub captured_at: Instant,
-    /// Time when encoding finished at the vehicle, by the operator's clock.
-    pub encoded_at: Instant,
-    /// Time of hand-over to the console, by the operator's clock.
-    pub shown_at: Instant,
-    /// True if the strip matched its encoder after this slice.
-    pub is_clean: bool,
-    /// Slice's NAL units with start codes (H.264 Annex B), shared with the console's message.
-    pub bytes: Bytes,
-}
 
 /// Recorder of one operator's run. It writes each strip's stream to `strip-N.h264`, and a line per
 /// slice to `slices.csv`. Strips that can be [joined](tautline_video::avc::Joiner) also go to

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use tautline_message::{Control, Held, Refusal, SessionState};
+use tautline_message::{Control, Held, ProtocolVersions, Refusal, SessionState, VehicleEntry};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
@@ -50,6 +50,30 @@ pub(crate) struct Rendezvous {
     troubles: LogLimit,
 }
 
+/// The operator's own parts, which messages of the switchboard act on.
+#[derive(Clone, Copy)]
+pub(crate) struct Own<'a> {
+    /// Settings.
+    pub config: &'a Config,
+    /// Key of this operator.
+    pub identity: &'a Identity,
+    /// Event loop of the sessions.
+    pub driver: &'a Driver,
+    /// State that the session and the pages share.
+    pub shared: &'a Shared,
+    /// Clock.
+    pub clock: Clock,
+}
+
+/// A vehicle, as the switchboard introduces it.
+#[derive(Debug)]
+struct Peer {
+    name: String,
+    key: [u8; 32],
+    versions: Option<ProtocolVersions>,
+    candidates: Vec<tautline_message::Candidate>,
+}
+
 /// A person's choice of vehicle.
 #[derive(Debug)]
 pub(crate) enum Choice {
@@ -65,16 +89,6 @@ struct Introduced {
     at: Instant,
     /// Description of the addresses used for hole punching.
     punched: String,
-}
-
-/// State of the session and its reason, as set by the switchboard's messages and the vehicle's
-/// traffic.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
-    /// State of the session with the vehicle, or of the way to it.
-    pub state: SessionState,
-    /// Reason for the state, in words for the operator; empty if there is none.
-    pub reason: String,
 }
 
 impl Rendezvous {
@@ -130,80 +144,37 @@ impl Rendezvous {
     ///
     /// # Errors
     /// Fails if the connection is no longer maintained.
-    pub(crate) async fn step(
-        &mut self,
-        config: &Config,
-        identity: &Identity,
-        driver: &Driver,
-        shared: &Shared,
-        clock: Clock,
-    ) -> anyhow::Result<()> {
-        let take_in = self.take_at.map(|at| at.since(clock.now()));
+    pub(crate) async fn step(&mut self, own: &Own<'_>) -> anyhow::Result<()> {
+        let now = own.clock.now();
+        let take_in = self.take_at.map(|at| at.since(now));
         let heard_by = self.introduced.as_ref().map(|introduced| introduced.at + UNHEARD_MAX);
-        let heard_in = heard_by.map(|at| at.since(clock.now()));
-        let list_in = self.fleet.poll_timeout().map(|at| at.since(clock.now()));
-        let event = tokio::select! {
-            event = self.events.recv() => event,
+        let heard_in = heard_by.map(|at| at.since(now));
+        let list_in = self.fleet.poll_timeout().map(|at| at.since(now));
+        tokio::select! {
+            event = self.events.recv() => return self.handle_event(event, own),
             Ok(()) = self.candidates.changed() => {
                 self.candidates.mark_unchanged();
-                let register = self.greet(config, driver);
+                let register = self.greet(own);
                 // Without a connection nothing is sent; the next connection registers at its start.
                 let _ = self.client.handle().send(register);
-                return Ok(());
             }
             () = sleep(heard_in.unwrap_or_default()), if heard_in.is_some() => {
-                self.tell_unheard(shared);
-                return Ok(());
+                self.tell_unheard(own.shared);
             }
             () = sleep(take_in.unwrap_or_default()), if take_in.is_some() => {
                 self.take_at = None;
                 // Without a connection nothing is sent; the next connection sends it at its start.
                 let _ = self.client.handle().send(take(&self.fleet));
-                return Ok(());
             }
             () = sleep(list_in.unwrap_or_default()), if list_in.is_some() => {
-                self.fleet.on_asked(clock.now());
+                self.fleet.on_asked(own.clock.now());
                 // Without a connection nothing is sent; the end of the connection is reported
                 // separately.
                 let _ = self.client.handle().send(Control::ListVehicles.encode());
-                return Ok(());
             }
-            Some(choice) = self.choices.recv() => {
-                self.handle_choice(choice, config, driver, shared, clock);
-                return Ok(());
-            }
-        };
-        match event {
-            Some(Event::Frame(frame)) => {
-                self.handle_frame(&frame, config, identity, driver, shared, clock)
-            }
-            Some(Event::Connected { by, servers, .. }) => {
-                tracing::info!(switchboard = config.switchboard, by, "registered");
-                self.handle_reached(true, clock.now());
-                match self.fleet.picked() {
-                    Some(name) => {
-                        let why = format!("requesting {name} from the switchboard");
-                        shared.set_waiting(SessionState::Waiting, &why);
-                    }
-                    None => shared.set_waiting(SessionState::Waiting, PICK),
-                }
-                if config.advertise.is_empty() {
-                    driver.handle().find_addresses(servers);
-                }
-                Ok(())
-            }
-            Some(Event::Disconnected { error, retry_in }) => {
-                let why = error.to_string();
-                if let Some(left_out) = self.disconnections.take_of(&why, clock.now()) {
-                    tracing::warn!(%error, ?retry_in, left_out, "cannot reach the switchboard");
-                }
-                self.handle_reached(false, clock.now());
-                let why = format!("cannot reach the switchboard: {error}");
-                shared.set_waiting(SessionState::Registering, &why);
-                Ok(())
-            }
-            None => bail!("the connection to the switchboard ended"),
+            Some(choice) = self.choices.recv() => self.handle_choice(choice, own),
         }
+        Ok(())
     }
 
     /// Releases the vehicle, if there is one, and closes the connection to the switchboard.
@@ -213,131 +184,174 @@ impl Rendezvous {
         self.client.close().await;
     }
 
-    fn handle_frame(
-        &mut self,
-        frame: &[u8],
-        config: &Config,
-        identity: &Identity,
-        driver: &Driver,
-        shared: &Shared,
-        clock: Clock,
-    ) -> anyhow::Result<()> {
-        match Control::decode(frame) {
-            Ok(Control::Introduce {
+    /// Handles an event of the connection; without an event it is no longer maintained.
+    fn handle_event(&mut self, event: Option<Event>, own: &Own<'_>) -> anyhow::Result<()> {
+        let (config, shared, now) = (own.config, own.shared, own.clock.now());
+        match event {
+            Some(Event::Frame(frame)) => self.handle_frame(&frame, own)?,
+            Some(Event::Connected { by, servers, .. }) => {
+                tracing::info!(switchboard = config.switchboard, by, "registered");
+                self.handle_reached(true, now);
+                match self.fleet.picked() {
+                    Some(name) => {
+                        let why = format!("requesting {name} from the switchboard");
+                        shared.set_waiting(SessionState::Waiting, &why);
+                    }
+                    None => shared.set_waiting(SessionState::Waiting, PICK),
+                }
+                if config.advertise.is_empty() {
+                    own.driver.handle().find_addresses(servers);
+                }
+            }
+            Some(Event::Disconnected { error, retry_in }) => {
+                let why = error.to_string();
+                if let Some(left_out) = self.disconnections.take_of(&why, now) {
+                    tracing::warn!(%error, ?retry_in, left_out, "cannot reach the switchboard");
+                }
+                self.handle_reached(false, now);
+                let why = format!("cannot reach the switchboard: {error}");
+                shared.set_waiting(SessionState::Registering, &why);
+            }
+            None => bail!("the connection to the switchboard ended"),
+        }
+        Ok(())
+    }
+
+    fn handle_frame(&mut self, frame: &[u8], own: &Own<'_>) -> anyhow::Result<()> {
+        let (shared, clock) = (own.shared, own.clock);
+        let control = match Control::decode(frame) {
+            Ok(control) => control,
+            Err(error) => {
+                self.tell(&format!("the switchboard sent a malformed message: {error}"), clock);
+                return Ok(());
+            }
+        };
+        match control {
+            Control::Introduce {
                 lease,
-                peer_name,
-                peer_key,
-                peer_versions,
-                peer_candidates,
+                peer_name: name,
+                peer_key: key,
+                peer_versions: versions,
+                peer_candidates: candidates,
                 epoch,
                 ..
-            }) => {
-                if self.fleet.picked() != Some(peer_name.as_str()) {
-                    self.tell(&format!("{peer_name} is not the requested vehicle"), clock);
-                    if self.fleet.picked().is_none() {
-                        // The lease is of an earlier run, or was on the way when the vehicle was
-                        // released.
-                        let _ = self.client.handle().send(Control::Release.encode());
-                    }
-                    return Ok(());
-                }
-                let punches = punch_targets(config, driver, &reach::from_message(&peer_candidates));
-                if self.held.as_ref().is_some_and(|held| held.lease == Some(lease)) {
-                    driver.handle().punch(lease, punches);
-                    return Ok(());
-                }
-                let begun = known_vehicle(peer_key, &self.fleet, shared).and_then(|peer| {
-                    let (transport, seed) = (config.transport.clone(), Seed::from(random::seed()?));
-                    let now = clock.now();
-                    let mut session =
-                        Session::respond(transport, identity, peer, lease, seed, now)?;
-                    session.punch(&punches, now);
-                    channels::open(&mut session)?;
-                    Ok(session)
-                });
-                match begun {
-                    Ok(session) => {
-                        tracing::info!(vehicle = peer_name, "introduced");
-                        (self.take_at, self.refusals) = (None, 0);
-                        shared.expect(lease);
-                        self.held = Some(Held { lease: Some(lease), epoch, peer_key });
-                        self.greet(config, driver);
-                        let locals = driver.local_addresses();
-                        let is_over_tls = driver.tls_address().is_some()
-                            || !self.relays.streams(session.peer(), &locals).is_empty();
-                        let punched = in_words(&punches, is_over_tls);
-                        self.introduced = Some(Introduced { at: clock.now(), punched });
-                        driver.handle().start(session);
-                        let mismatch = channels::mismatch(peer_versions);
-                        let why = mismatch.map(|mismatch| mismatch.told("the vehicle"));
-                        let why = why.as_deref().unwrap_or("introduced to the vehicle");
-                        shared.set_standing_unless_heard(SessionState::Connecting, why);
-                    }
-                    Err(error) => {
-                        self.tell(&format!("no session with {peer_name}: {error:#}"), clock)
-                    }
-                }
-                Ok(())
+            } => {
+                let peer = Peer { name, key, versions, candidates };
+                self.handle_introduction(lease, epoch, &peer, own);
             }
-            Ok(Control::Relays { peer_key, relays }) => {
-                match self.relays.take(identity, peer_key, &relays) {
-                    Ok(admission) => driver.handle().admit(admission),
+            Control::Relays { peer_key, relays } => {
+                match self.relays.take(own.identity, peer_key, &relays) {
+                    Ok(admission) => own.driver.handle().admit(admission),
                     Err(error) => self.tell(&format!("no relays: {error:#}"), clock),
                 }
-                Ok(())
             }
-            // Released by a person, so its end is expected.
-            Ok(Control::Released { lease, .. })
-                if self.fleet.picked().is_none() || self.left == Some(lease) =>
-            {
-                Ok(())
-            }
-            Ok(Control::Released { reason, lease }) => {
-                self.held.take_if(|held| held.lease == Some(lease));
-                self.greet(config, driver);
-                self.tell(&format!("the switchboard has ended the lease: {reason}"), clock);
-                driver.handle().release();
-                self.take_later(clock.now());
-                shared.set_standing_unless_heard(SessionState::Lost, &reason);
-                Ok(())
-            }
+            Control::Released { lease, reason } => self.handle_release(lease, &reason, own),
             // The switchboard reserves the vehicle for us and introduces it when it registers.
-            Ok(Control::Refused { reason_code: Refusal::VehicleAway, text }) => {
+            Control::Refused { reason_code: Refusal::VehicleAway, text } => {
                 shared.set_standing_unless_heard(SessionState::Waiting, &text);
-                Ok(())
             }
             // Another operator has registered with this key, a copy of it. The text names both, and
             // the switchboard closes the connection of the second.
-            Ok(Control::Refused { reason_code: Refusal::NameTaken, text }) => {
+            Control::Refused { reason_code: Refusal::NameTaken, text } => {
                 self.tell(&text, clock);
                 shared.set_standing_unless_heard(SessionState::Waiting, &text);
-                Ok(())
             }
-            Ok(Control::Refused { reason_code, text }) => {
-                self.handle_refusal(reason_code, &text, config, driver, shared, clock)
+            Control::Refused { reason_code, text } => {
+                return self.handle_refusal(reason_code, &text, own);
             }
-            Ok(Control::VehicleList { vehicles }) => {
-                let Some(text) = self.refused.take() else {
-                    self.fleet.handle_list(vehicles, clock.now());
-                    self.hub.show_fleet(&self.fleet.told());
-                    return Ok(());
-                };
-                let names: Vec<&str> = vehicles.iter().map(|entry| entry.name.as_str()).collect();
-                // Asked again later: the vehicle may be admitted, or listed for this operator,
-                // while the switchboard runs.
-                let text =
-                    format!("the switchboard refused: {text}; it knows: {}", names.join(", "));
-                self.tell(&text, clock);
-                self.take_later(clock.now());
-                shared.set_standing_unless_heard(SessionState::Waiting, &text);
-                Ok(())
-            }
-            Ok(_) => Ok(()),
-            Err(error) => {
-                self.tell(&format!("the switchboard sent a malformed message: {error}"), clock);
-                Ok(())
-            }
+            Control::VehicleList { vehicles } => self.handle_list(vehicles, own),
+            _ => {}
         }
+        Ok(())
+    }
+
+    /// Begins a session with the introduced vehicle, or punches holes to its further addresses.
+    fn handle_introduction(&mut self, lease: [u8; 16], epoch: u64, peer: &Peer, own: &Own<'_>) {
+        let Own { config, driver, clock, .. } = *own;
+        let name = &peer.name;
+        if self.fleet.picked() != Some(name.as_str()) {
+            self.tell(&format!("{name} is not the requested vehicle"), clock);
+            if self.fleet.picked().is_none() {
+                // The lease is of an earlier run, or was on the way when the vehicle was
+                // released.
+                let _ = self.client.handle().send(Control::Release.encode());
+            }
+            return;
+        }
+        let punches = punch_targets(config, driver, &reach::from_message(&peer.candidates));
+        if self.held.as_ref().is_some_and(|held| held.lease == Some(lease)) {
+            driver.handle().punch(lease, punches);
+            return;
+        }
+        let session = match self.respond(lease, peer, &punches, own) {
+            Ok(session) => session,
+            Err(error) => {
+                self.tell(&format!("no session with {name}: {error:#}"), clock);
+                return;
+            }
+        };
+        tracing::info!(vehicle = name, "introduced");
+        (self.take_at, self.refusals) = (None, 0);
+        own.shared.expect(lease);
+        self.held = Some(Held { lease: Some(lease), epoch, peer_key: peer.key });
+        self.greet(own);
+        let locals = driver.local_addresses();
+        let is_over_tls = driver.tls_address().is_some()
+            || !self.relays.streams(session.peer(), &locals).is_empty();
+        let punched = in_words(&punches, is_over_tls);
+        self.introduced = Some(Introduced { at: clock.now(), punched });
+        driver.handle().start(session);
+        let mismatch = channels::mismatch(peer.versions);
+        let why = mismatch.map(|mismatch| mismatch.told("the vehicle"));
+        let why = why.as_deref().unwrap_or("introduced to the vehicle");
+        own.shared.set_standing_unless_heard(SessionState::Connecting, why);
+    }
+
+    /// Creates the session that answers an introduced vehicle.
+    fn respond(
+        &self,
+        lease: [u8; 16],
+        peer: &Peer,
+        punches: &[Route],
+        own: &Own<'_>,
+    ) -> anyhow::Result<Session> {
+        let key = known_vehicle(peer.key, &self.fleet, own.shared)?;
+        let (transport, seed) = (own.config.transport.clone(), Seed::from(random::seed()?));
+        let now = own.clock.now();
+        let mut session = Session::respond(transport, own.identity, key, lease, seed, now)?;
+        session.punch(punches, now);
+        channels::open(&mut session)?;
+        Ok(session)
+    }
+
+    /// Handles the end of a lease: unless a person released the vehicle, it is taken again.
+    fn handle_release(&mut self, lease: [u8; 16], reason: &str, own: &Own<'_>) {
+        if self.fleet.picked().is_none() || self.left == Some(lease) {
+            return;
+        }
+        self.held.take_if(|held| held.lease == Some(lease));
+        self.greet(own);
+        self.tell(&format!("the switchboard has ended the lease: {reason}"), own.clock);
+        own.driver.handle().release();
+        self.take_later(own.clock.now());
+        own.shared.set_standing_unless_heard(SessionState::Lost, reason);
+    }
+
+    /// Handles the list of vehicles, which completes the reason of an earlier refusal.
+    fn handle_list(&mut self, vehicles: Vec<VehicleEntry>, own: &Own<'_>) {
+        let now = own.clock.now();
+        let Some(text) = self.refused.take() else {
+            self.fleet.handle_list(vehicles, now);
+            self.hub.show_fleet(&self.fleet.told());
+            return;
+        };
+        let names: Vec<&str> = vehicles.iter().map(|entry| entry.name.as_str()).collect();
+        // Asked again later: the vehicle may be admitted, or listed for this operator, while the
+        // switchboard runs.
+        let text = format!("the switchboard refused: {text}; it knows: {}", names.join(", "));
+        self.tell(&text, own.clock);
+        self.take_later(now);
+        own.shared.set_standing_unless_heard(SessionState::Waiting, &text);
     }
 
     /// Handles a refusal by the switchboard: a vehicle that a person picked, and that has had no
@@ -346,11 +360,9 @@ impl Rendezvous {
         &mut self,
         reason_code: Refusal,
         text: &str,
-        config: &Config,
-        driver: &Driver,
-        shared: &Shared,
-        clock: Clock,
+        own: &Own<'_>,
     ) -> anyhow::Result<()> {
+        let (shared, clock) = (own.shared, own.clock);
         let is_met = shared.vehicle_key().is_some();
         let text = match reason_code {
             Refusal::UnknownVehicle if !is_met && !self.fleet.is_by_person() => {
@@ -363,7 +375,7 @@ impl Rendezvous {
         if !is_met && self.fleet.is_by_person() {
             self.tell(&text, clock);
             self.fleet.handle_refused(reason_code.into(), clock.now());
-            self.let_go(config, driver, shared);
+            self.let_go(own);
             return Ok(());
         }
         self.tell(&text, clock);
@@ -375,14 +387,8 @@ impl Rendezvous {
     }
 
     /// Carries out a person's choice, or shows on the consoles why not.
-    fn handle_choice(
-        &mut self,
-        choice: Choice,
-        config: &Config,
-        driver: &Driver,
-        shared: &Shared,
-        clock: Clock,
-    ) {
+    fn handle_choice(&mut self, choice: Choice, own: &Own<'_>) {
+        let (shared, clock) = (own.shared, own.clock);
         let is_picked = self.fleet.picked().is_some();
         match choice {
             Choice::Pick(name) => match self.fleet.pick(&name) {
@@ -391,7 +397,7 @@ impl Rendezvous {
                     tracing::info!(vehicle = name, "picked on the console");
                     shared.set_vehicle(&name);
                     self.hub.set_vehicle(&name);
-                    self.greet(config, driver);
+                    self.greet(own);
                     // Without a connection nothing is sent; the next connection sends it at its
                     // start.
                     let _ = self.client.handle().send(take(&self.fleet));
@@ -406,7 +412,7 @@ impl Rendezvous {
                 tracing::info!(vehicle = shared.vehicle_name(), "released on the console");
                 let key = shared.vehicle_key();
                 self.fleet.leave(key, clock.now());
-                self.let_go(config, driver, shared);
+                self.let_go(own);
             }
         }
         self.hub.show_fleet(&self.fleet.told());
@@ -414,14 +420,14 @@ impl Rendezvous {
 
     /// Ends the session with a released vehicle, and its lease. Its guard gets no further command,
     /// so it holds the machine.
-    fn let_go(&mut self, config: &Config, driver: &Driver, shared: &Shared) {
+    fn let_go(&mut self, own: &Own<'_>) {
         self.left = self.held.take().and_then(|held| held.lease);
         (self.introduced, self.take_at, self.refusals) = (None, None, 0);
-        driver.handle().stop();
-        shared.leave();
+        own.driver.handle().stop();
+        own.shared.leave();
         self.hub.set_vehicle("");
         self.hub.show_fleet(&self.fleet.told());
-        self.greet(config, driver);
+        self.greet(own);
         // Without a connection nothing is sent; the next connection sends it at its start.
         let _ = self.client.handle().send(take(&self.fleet));
     }
@@ -433,8 +439,9 @@ impl Rendezvous {
 
     /// Sets what each new connection sends first: the registration and the request for the vehicle.
     /// Returns the registration.
-    fn greet(&self, config: &Config, driver: &Driver) -> Vec<u8> {
-        let register = register(config, driver, &self.candidates.borrow(), self.held.clone());
+    fn greet(&self, own: &Own<'_>) -> Vec<u8> {
+        let candidates = self.candidates.borrow();
+        let register = register(own.config, own.driver, &candidates, self.held.clone());
         self.client.handle().set_greeting(vec![register.clone(), take(&self.fleet)]);
         register
     }
@@ -539,13 +546,6 @@ fn in_words(punches: &[Route], is_over_tls: bool) -> String {
     match is_over_tls {
         true => tried,
         false => format!("{tried}. {NO_TLS}"),
-    }
-}
-
-impl Standing {
-    /// Creates a standing with its reason.
-    pub(crate) fn new(state: SessionState, reason: &str) -> Self {
-        Self { state, reason: reason.to_owned() }
     }
 }
 

@@ -14,8 +14,8 @@ use tautline_transport::crypto::PublicKey;
 use tautline_units::{ByteCount, Instant};
 use tokio::sync::Notify;
 
-use crate::probe::watch::Watch;
-use crate::rendezvous::Standing;
+use crate::standing::Standing;
+use crate::watch::Watch;
 
 /// State that several threads write and read.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use tautline_video::avc::{Joiner, Shape};
 use tautline_video::{Layout, SliceKind};
 
-use super::Entry;
+use super::entry::Entry;
 use super::output::Output;
 
 /// Writer that joins the strips' slices to standard pictures in one file, if the strips allow it.

@@ -2,11 +2,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::process::Command;
 use std::time::Duration;
 
+use axum::body::Bytes;
 use proptest::prelude::*;
 use tautline_blackbox::mcap::{Message, Record, Records};
 use tautline_message::StripReport;
 use tautline_transport::channel::Descriptor;
-use tautline_units::ByteCount;
+use tautline_units::{ByteCount, Instant};
 use tautline_video::avc::{Config, LossRecovery, StripEncoder};
 use tautline_video::openh264::StripDecoder;
 use tautline_video::{Decoder, Encoder, Picture, Refresh, Slice};

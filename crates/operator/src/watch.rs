@@ -6,36 +6,35 @@ use tautline_message::ProbeAnswer;
 use tautline_transport::{ClockEstimate, Session, UnitNumber};
 use tautline_units::{ByteCount, Instant};
 
-/// Measurements of a step; delays are in no particular order.
+/// Measurements of a step. Delays are in milliseconds, in no particular order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Delays of media units from the vehicle, from hand-over there to delivery here.
+    /// Media units from the vehicle: from hand-over there to delivery here.
     pub vehicle: Delays,
-    /// Delays of questions to the vehicle, 20 per second, from hand-over to delivery.
+    /// Questions to the vehicle, 20 per second: from hand-over to delivery.
     pub operator: Delays,
     /// Time from the hand-over of a question until a slice arrives here whose capture began after
     /// the question reached the vehicle.
     pub end_to_end: Delays,
     /// Bytes that this end sent and received, with 28 bytes of IP and UDP headers per datagram.
     pub wire_bytes: u64,
-    /// Bytes of all units that this end sent and received, without any header.
+    /// Bytes of units among them.
     pub payload_bytes: u64,
-    /// Error bound of the clock comparison, in either direction, in milliseconds.
+    /// Error bound of the clock comparison, in either direction.
     pub clock_error_ms: f64,
-    /// Smallest of the largest datagrams, in bytes, used from the vehicle on the links that are up:
-    /// less than requested if a path carries less. 0 before the vehicle's first report.
+    /// Smallest of the sizes in use from the vehicle on the links that are up: less than requested
+    /// if a path carries less. 0 before the vehicle's first report.
     pub up_bytes_used: u64,
-    /// Smallest of the largest datagrams, in bytes, used to the vehicle on the links that are up; 0
-    /// if none was.
+    /// The same, to the vehicle.
     pub down_bytes_used: u64,
 }
 
-/// Delays and losses of messages of one kind.
+/// Messages of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Delays {
     /// Delays of the delivered messages in milliseconds.
     pub delays_ms: Vec<f64>,
-    /// Number of messages that did not arrive within 1 s.
+    /// Number of messages that never arrived, or too late to be of use.
     pub lost: u64,
 }
 
@@ -46,11 +45,11 @@ pub(crate) struct Watch {
     first: u64,
     /// Send time of each question.
     asked: Vec<Instant>,
-    /// Arrival time of each question that arrived, by the vehicle's clock.
+    /// Arrival time of each question, by the vehicle's clock.
     came: BTreeMap<u64, Instant>,
     units: Vec<Unit>,
     lost: Vec<u64>,
-    /// Time, total bytes on the wire and total bytes of units, at each tick of the session.
+    /// Totals of bytes on the wire and of the applications' bytes over time.
     totals: Vec<(Instant, u64, u64)>,
     clock: Option<ClockEstimate>,
     refusal: Option<String>,
@@ -60,15 +59,15 @@ pub(crate) struct Watch {
 #[derive(Clone, Copy, Debug)]
 struct Unit {
     number: u64,
-    /// Send time, by this end's clock.
+    /// Send time, by our clock.
     sent_at: Instant,
-    /// Capture time, by the vehicle's clock; `None` if the unit is no slice.
+    /// Capture time, by the vehicle's clock.
     captured_at: Option<Instant>,
     arrived_at: Instant,
 }
 
 impl Watch {
-    pub(super) fn new(first: u64) -> Self {
+    pub(crate) fn new(first: u64) -> Self {
         Self {
             first,
             asked: Vec::new(),
@@ -82,23 +81,23 @@ impl Watch {
     }
 
     /// Records a question sent now, and returns its sequence number.
-    pub(super) fn ask(&mut self, now: Instant) -> u64 {
+    pub(crate) fn ask(&mut self, now: Instant) -> u64 {
         self.asked.push(now);
         self.next() - 1
     }
 
     /// Returns the sequence number of the next question.
-    pub(super) fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.first + self.asked.len() as u64
     }
 
-    /// Returns why the probe must stop; `None` if it may continue.
-    pub(super) fn refusal(&self) -> Option<String> {
+    /// Returns why the probe must stop, if it must.
+    pub(crate) fn refusal(&self) -> Option<String> {
         self.refusal.clone()
     }
 
-    /// Records a media unit received at `now` and sent at `sent_at`; ignores it if that is unknown,
-    /// or beyond [`NOTES_MAX`]. `captured_at` is its capture time if it is a slice.
+    /// Records a media unit received now and sent at `sent_at`; `captured_at` is its capture time
+    /// if it is a slice.
     pub(crate) fn handle_unit(
         &mut self,
         number: UnitNumber,
@@ -119,8 +118,7 @@ impl Watch {
         }
     }
 
-    /// Records the arrivals in the vehicle's answer, and its refusal if the answer concerns this
-    /// step.
+    /// Records the vehicle's answer to the questions.
     pub(crate) fn handle_answer(&mut self, answer: ProbeAnswer) {
         let asked = self.first..self.next();
         let ours = || answer.arrivals.iter().filter(|(sequence, _)| asked.contains(sequence));
@@ -131,12 +129,12 @@ impl Watch {
         }
     }
 
-    /// Makes the probe stop, because a new session replaced the probed one.
+    /// Records that a new session replaced the probed one.
     pub(crate) fn handle_new_session(&mut self) {
         self.refusal = Some("a new session has started".into());
     }
 
-    /// Records the totals at `now`; `payload` is the bytes of units in both directions.
+    /// Records the current totals; `payload` is the applications' bytes in both directions.
     pub(crate) fn handle_tick(&mut self, session: &Session, payload: ByteCount, now: Instant) {
         self.clock = session.clock();
         let wire = session.links().map(|link| {
@@ -148,12 +146,8 @@ impl Watch {
         }
     }
 
-    /// Returns the measurements of what was sent from `from` up to, but not at, `to`. The two sizes
-    /// in use are left at 0.
-    ///
-    /// # Errors
-    /// Fails if the clocks have not been compared yet.
-    pub(super) fn measured(&self, from: Instant, to: Instant) -> Result<Measured, String> {
+    /// Returns the measurements of what was sent from `from` to `to`.
+    pub(crate) fn measured(&self, from: Instant, to: Instant) -> Result<Measured, String> {
         let clock = self.clock.ok_or("the clocks of both ends have not been compared yet")?;
         let within = |at: &Instant| (from..to).contains(at);
         let questions = (self.first..).zip(&self.asked).filter(|(_, at)| within(at));
@@ -181,8 +175,8 @@ impl Watch {
         })
     }
 
-    /// Returns the delays of the media units sent within the time, and how many were lost between
-    /// the first and the last of them.
+    /// Returns the units sent within the time, and those lost between the first and the last of
+    /// them.
     fn media(&self, within: impl Fn(&Instant) -> bool) -> Delays {
         let units: Vec<&Unit> = self.units.iter().filter(|unit| within(&unit.sent_at)).collect();
         let mut leg = Delays::default();
@@ -197,8 +191,8 @@ impl Watch {
         leg
     }
 
-    /// Returns the earliest arrival of a slice whose capture began at `came` of the vehicle's clock
-    /// or later; `None` if none has arrived.
+    /// Returns the arrival of the first slice whose capture began at `came` of the vehicle's clock
+    /// or later.
     fn shown_after(&self, came: Instant) -> Option<Instant> {
         let after = |unit: &&Unit| unit.captured_at.is_some_and(|at| at >= came);
         self.units.iter().filter(after).map(|unit| unit.arrived_at).min()
@@ -218,9 +212,9 @@ fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// Maximum of records kept of each kind: more than a minute of units at 60 pictures of six slices.
+/// More than a minute of units at 60 pictures of six slices.
 const NOTES_MAX: usize = 32_768;
-/// Header bytes of IPv4 and UDP per datagram.
+/// Header bytes of IPv4 and UDP.
 const HEADER_BYTES: u64 = 28;
 
 /// Delay above which a message counts as lost, because it is of no use for driving.
