@@ -17,8 +17,10 @@
 mod bytes;
 mod control;
 mod crc;
+mod error;
 mod fact;
 mod machine;
+mod payload;
 mod proposal;
 mod status;
 
@@ -27,98 +29,14 @@ use core::marker::PhantomData;
 use tautline_units::Instant;
 
 pub use control::Control;
+pub use error::{Error, LOST_MAX};
 pub use fact::{About, Fact};
+pub use payload::Frame;
 pub use proposal::{Absence, Absences, Command, DeadMan, Proposal, Trouble, Troubles};
 pub use status::{BlackBox, Budget, Counts, Status};
 
 use bytes::{Reader, Writer};
-
-/// Payload of a frame, which follows its header.
-///
-/// ```text
-///  0  length   u16  bytes of the whole frame
-///  2  counter  u16  one more with each frame, 0 after 65535
-///  4  data id  u32  the kind of frame, and its version
-///  8  CRC      u32  CRC-32/P4 over all other bytes
-/// 12  source   u64  nanoseconds by the sender's clock
-/// 20  payload
-/// ```
-/// All fields are big-endian; real numbers are IEEE 754.
-pub trait Frame: Copy {
-    /// Kind and version of the frame.
-    const DATA_ID: u32;
-    /// Length of the complete frame in bytes.
-    const BYTES: usize;
-    /// Length without the optional numbers at the end of a machine's or a status's frame. Earlier
-    /// builds send fewer of those numbers; later builds send more, which are skipped.
-    const BYTES_LEAST: usize = Self::BYTES;
-    /// An array of [`BYTES`](Self::BYTES) bytes.
-    type Bytes: AsRef<[u8]> + AsMut<[u8]> + Copy;
-    /// Zeroed array of [`BYTES`](Self::BYTES) bytes.
-    const ZEROS: Self::Bytes;
-
-    /// Returns the time of sending, by the sender's clock.
-    fn source(&self) -> Instant;
-
-    #[doc(hidden)]
-    fn write(&self, writer: &mut Writer<'_>);
-
-    #[doc(hidden)]
-    fn read(source: Instant, reader: &mut Reader<'_>) -> Result<Self, Error>;
-}
-
-/// An error in the bytes of a frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The length is wrong, or differs from the one in the header.
-    #[error("{bytes} bytes, {said} by the header: the frame has {wanted}")]
-    Length {
-        /// Number of bytes received.
-        bytes: usize,
-        /// Length in the header; 0 if there are fewer than two bytes.
-        said: u16,
-        /// Length of a frame of this kind with all its optional numbers.
-        wanted: usize,
-    },
-    /// The data id is that of another kind or version of frame.
-    #[error("data id {got:#010x}, not {wanted:#010x}")]
-    DataId {
-        /// Data id in the header.
-        got: u32,
-        /// Expected data id.
-        wanted: u32,
-    },
-    /// The bytes changed in transit.
-    #[error("CRC {got:#010x}, not {wanted:#010x}")]
-    Crc {
-        /// CRC in the header.
-        got: u32,
-        /// CRC computed over the bytes.
-        wanted: u32,
-    },
-    /// The frame is a repetition: E2E's state REPEATED.
-    #[error("frame {counter} was repeated")]
-    Repeated {
-        /// Counter of the frame.
-        counter: u16,
-    },
-    /// Too many frames are missing before this one, or it is older than the previous one: E2E's
-    /// state WRONGSEQUENCE. The next frame is checked against this one.
-    #[error("frame {counter} follows {last}: more than {LOST_MAX} are missing")]
-    WrongSequence {
-        /// Counter of the frame.
-        counter: u16,
-        /// Counter of the previous frame.
-        last: u16,
-    },
-    /// A field of the payload holds an invalid value.
-    #[error("byte {at}: not a valid value of this field")]
-    Value {
-        /// Offset of the field from the begin of the frame, in bytes.
-        at: usize,
-    },
-}
+use payload::TRAILING_BYTES;
 
 /// Encodes `frame` with this counter in its header.
 pub fn encode<F: Frame>(frame: &F, counter: u16) -> F::Bytes {
@@ -275,20 +193,12 @@ impl<F: Frame> Receiver<F> {
     }
 }
 
-/// Maximum number of frames missing before an accepted one, E2E's MaxDeltaCounter less one: after a
-/// gap of more than a tenth of a second the sequence is a new one.
-pub const LOST_MAX: u16 = 9;
-
 /// Maximum accepted length in bytes of a frame with unknown trailing numbers: ample for a status
 /// with future additions.
 pub const BYTES_MAX: usize = 512;
 
-/// Size in bytes of each optional number at the end of a frame.
-const TRAILING_BYTES: usize = 4;
 /// Offset of the CRC in a frame, in bytes.
 const CRC_AT: usize = 8;
-/// Offset of the payload in a frame, in bytes.
-const PAYLOAD_AT: usize = 20;
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
-use crate::act::{Act, Agreement, Answer, Blocker, Blockers, Deed, Outcome};
+use crate::act::{Act, Agreement, Blocker, Blockers, Deed, Outcome};
 use crate::age::{LateFrames, LoopAge};
 use crate::brake::BrakeWatch;
 use crate::config::Config;
@@ -18,6 +18,7 @@ use crate::{
 };
 
 mod acts;
+mod memory;
 mod rules;
 mod steering;
 
@@ -73,7 +74,7 @@ pub struct Guard {
     /// Storage of the latch, as last reported.
     latch: Latch,
     manoeuvre: Option<Manoeuvre>,
-    acts: acts::Memory,
+    acts: memory::Memory,
     /// Newest steering check since the machine was armed, running or awaiting its result; `None`
     /// without one.
     steering_check: Option<steering::Check>,
@@ -227,7 +228,7 @@ impl Guard {
             touched: Touched::default(),
             latch: Latch::default(),
             manoeuvre: None,
-            acts: acts::Memory::default(),
+            acts: memory::Memory::default(),
             steering_check: None,
             emergency_stop: None,
             emergency_stop_kept: None,

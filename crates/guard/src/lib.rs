@@ -28,6 +28,7 @@ mod machine;
 mod manoeuvre;
 mod mode;
 mod pauses;
+mod period;
 mod plausible;
 mod readable;
 mod reported;
@@ -43,8 +44,6 @@ pub use machine::{
 };
 pub use mode::{Cause, Mode, Transition, Why};
 pub use pauses::Pauses;
+pub use period::PERIOD;
 pub use readable::Readable;
 pub use set::{Member, Set};
-
-/// Interval of the guard's steps and of the frames between vehicle, guard and machine.
-pub const PERIOD: core::time::Duration = core::time::Duration::from_millis(10);

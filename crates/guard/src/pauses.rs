@@ -2,7 +2,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::PERIOD;
+use crate::period::PERIOD;
 
 /// The part of a peer's silence that the listener's own pauses caused.
 ///

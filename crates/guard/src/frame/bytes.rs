@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::Error;
+use super::error::Error;
 use crate::set::{Member, Set};
 
 /// A cursor that writes the fields of a frame.

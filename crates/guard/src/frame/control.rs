@@ -1,7 +1,8 @@
 use tautline_units::Instant;
 
 use super::bytes::{Reader, Writer};
-use super::{Error, Frame, PAYLOAD_AT};
+use super::error::Error;
+use super::payload::{Frame, PAYLOAD_AT};
 use crate::{Controls, Gear, Mode};
 
 /// Controls from the guard to the machine, sent every step.

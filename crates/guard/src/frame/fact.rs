@@ -1,7 +1,8 @@
 use tautline_units::Instant;
 
 use super::bytes::{Reader, Writer};
-use super::{Error, Frame, PAYLOAD_AT};
+use super::error::Error;
+use super::payload::{Frame, PAYLOAD_AT};
 use crate::set::numbered;
 
 /// A diagnostics message for the guard's black box, as the text of a JSON object: data of a vehicle

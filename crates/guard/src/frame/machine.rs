@@ -1,7 +1,8 @@
 use tautline_units::Instant;
 
 use super::bytes::{Reader, Writer};
-use super::{Error, Frame, PAYLOAD_AT, TRAILING_BYTES};
+use super::error::Error;
+use super::payload::{Frame, PAYLOAD_AT, TRAILING_BYTES};
 use crate::{Gear, MachineState, Place, Position, Reported};
 
 /// ```text

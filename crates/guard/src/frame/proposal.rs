@@ -5,7 +5,8 @@ use tautline_units::Instant;
 
 use super::bytes::{Reader, Writer};
 use super::control::{CONTROLS_BYTES, read_controls, write_controls};
-use super::{Error, Frame, PAYLOAD_AT};
+use super::error::Error;
+use super::payload::{Frame, PAYLOAD_AT};
 use crate::Controls;
 use crate::act::{Act, Deed};
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};

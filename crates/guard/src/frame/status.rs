@@ -5,8 +5,9 @@ use tautline_units::Instant;
 
 use super::bytes::{Reader, Writer};
 use super::control::{CONTROLS_BYTES, read_controls, write_controls};
+use super::error::Error;
 use super::machine::{MACHINE_BYTES, read_machine, write_machine};
-use super::{Error, Frame, PAYLOAD_AT, TRAILING_BYTES};
+use super::payload::{Frame, PAYLOAD_AT, TRAILING_BYTES};
 use crate::act::{Answer, Blockers, Outcome};
 use crate::config::Config;
 use crate::envelope::Limits;
