@@ -1,6 +1,6 @@
 use flatbuffers::FlatBufferBuilder;
 
-use crate::point_cloud::bulk::Bulk;
+use crate::bulk::Bulk;
 
 /// A buffer for encoding messages one after the other without reallocation.
 pub struct Builder {

@@ -4,9 +4,10 @@ use tautline_guard::frame::DeadMan;
 use tautline_units::Instant;
 
 use crate::Error;
+use crate::codec::codec;
 use crate::fields::{Kinds, choice, kinds};
 use crate::generated::command::{self as wire_command, Command as Root};
-use crate::wire::{Kind, codec, number};
+use crate::wire::{Kind, number};
 
 /// A driving command from the operator to the vehicle.
 ///

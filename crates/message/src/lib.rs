@@ -33,6 +33,8 @@
 //! without flatc.
 
 mod builder;
+mod bulk;
+mod codec;
 mod command;
 mod control;
 mod drop_count;

@@ -1,8 +1,9 @@
 use flatbuffers::FlatBufferBuilder;
 
 use crate::Error;
+use crate::codec::codec;
 use crate::generated::link_action::{self as wire_action, LinkAction as Root};
-use crate::wire::{Kind, codec};
+use crate::wire::Kind;
 
 /// A console's request to cut or restore an emulated link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,9 +1,10 @@
 use flatbuffers::FlatBufferBuilder;
 
 use crate::Error;
+use crate::codec::codec;
 use crate::fields::{Kinds, choice};
 use crate::generated::operator_status::{self as wire_operator, OperatorStatus as Root};
-use crate::wire::{Kind, NAME_BYTES_MAX, TEXT_BYTES_MAX, codec, list, text};
+use crate::wire::{Kind, NAME_BYTES_MAX, TEXT_BYTES_MAX, list, text};
 
 /// Status of the operator's process, sent to its console ten times per second.
 #[derive(Clone, PartialEq, Debug)]

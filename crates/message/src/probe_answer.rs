@@ -2,8 +2,9 @@ use flatbuffers::FlatBufferBuilder;
 use tautline_units::Instant;
 
 use crate::Error;
+use crate::codec::codec;
 use crate::generated::probe_answer::{self as wire_answer, ProbeAnswer as Root};
-use crate::wire::{Kind, TEXT_BYTES_MAX, codec, length, text};
+use crate::wire::{Kind, TEXT_BYTES_MAX, length, text};
 
 /// The vehicle's response to the operator's [`ProbeQuestion`](crate::ProbeQuestion)s.
 #[derive(Clone, PartialEq, Eq, Debug)]

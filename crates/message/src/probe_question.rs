@@ -2,8 +2,9 @@ use flatbuffers::FlatBufferBuilder;
 use tautline_units::{ByteCount, Duration};
 
 use crate::Error;
+use crate::codec::codec;
 use crate::generated::probe_question::{self as wire_question, ProbeQuestion as Root};
-use crate::wire::{Kind, codec, within};
+use crate::wire::{Kind, within};
 
 /// A request that the vehicle use another packet size for a while and report when the question
 /// arrived.

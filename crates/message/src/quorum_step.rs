@@ -2,8 +2,9 @@ use flatbuffers::FlatBufferBuilder;
 use tautline_units::Instant;
 
 use crate::Error;
+use crate::codec::codec;
 use crate::generated::quorum::{self as wire_quorum, QuorumStep as Root};
-use crate::wire::{Kind, codec, length};
+use crate::wire::{Kind, length};
 
 /// A message between redundant computers that elect the one that acts.
 ///

@@ -11,9 +11,10 @@ use tautline_units::Instant;
 
 pub use link::{Delays, LinkState, LinkStats, PacketCounts, RateControl, TrafficCounts};
 
+use crate::codec::codec;
 use crate::fields::{Kinds, Known, Plain, Text, choice, fields};
 use crate::generated::snapshot::{self as wire_snapshot, Snapshot as Root};
-use crate::wire::{Kind, LINK_COUNT_MAX, NAME_BYTES_MAX, codec, list, number_f64, text};
+use crate::wire::{Kind, LINK_COUNT_MAX, NAME_BYTES_MAX, list, number_f64, text};
 use crate::{Error, drop_count};
 
 use counts::counts;

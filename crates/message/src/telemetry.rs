@@ -3,11 +3,12 @@ use tautline_guard::frame::Status;
 use tautline_units::Instant;
 
 use crate::Error;
+use crate::codec::codec;
 use crate::fields::{Nanos, Plain, Text, fields};
 use crate::generated::telemetry::{self as wire_telemetry, Telemetry as Root};
 use crate::sight::{SightBits, Sights};
 use crate::status_frame::{Frame, StatusFrame};
-use crate::wire::{Kind, TEXT_BYTES_MAX, codec};
+use crate::wire::{Kind, TEXT_BYTES_MAX};
 
 fields! {
     /// Vehicle state that a person needs for driving: the guard's status, and what the guard does

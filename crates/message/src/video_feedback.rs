@@ -1,8 +1,9 @@
 use flatbuffers::FlatBufferBuilder;
 
 use crate::Error;
+use crate::codec::codec;
 use crate::generated::video_feedback::{self as wire_feedback, VideoFeedback as Root};
-use crate::wire::{Kind, codec, length, within};
+use crate::wire::{Kind, length, within};
 
 /// Feedback from a video receiver to the encoders: reception state and requests.
 ///

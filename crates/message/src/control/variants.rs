@@ -5,10 +5,15 @@ use std::time::Duration;
 use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, UnionWIPOffset, Vector, WIPOffset};
 use tautline_units::Instant;
 
-use super::{
-    Candidate, CandidateKind, Control, Held, Known, Order, ProtocolVersions, Refusal, RelayTicket,
-    Role, VehicleEntry, VehicleState,
-};
+use super::candidate::{Candidate, CandidateKind};
+use super::held::Held;
+use super::known::Known;
+use super::message::Control;
+use super::order::{Order, Role};
+use super::protocol_versions::ProtocolVersions;
+use super::refusal::Refusal;
+use super::relay_ticket::RelayTicket;
+use super::vehicle_entry::{VehicleEntry, VehicleState};
 use crate::Error;
 use crate::fields::Kinds;
 use crate::generated::control::{self as wire_control, ControlMessage, OrderKind};

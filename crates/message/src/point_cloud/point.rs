@@ -1,6 +1,6 @@
 use tautline_units::ByteCount;
 
-use super::{Field, FieldView, Number};
+use crate::bulk::field::{Field, FieldView, Number};
 
 /// A sensor's point in a record of 16 bytes.
 ///

@@ -1,9 +1,9 @@
 use std::borrow::Cow;
 
-use super::bulk::{LENGTH, TIME, place};
-use super::view::{Head, read_time, whole_records};
-use super::{KIND, View};
+use super::kind::KIND;
+use super::view::{Head, View, read_time, whole_records};
 use crate::Error;
+use crate::bulk::{LENGTH, TIME, place};
 use crate::generated::point_cloud::{PointCloud as Root, Time};
 
 /// A reader of consecutive clouds of one sensor.

@@ -2,11 +2,13 @@ use std::borrow::Cow;
 
 use tautline_units::{ByteCount, Instant};
 
-use super::bulk::NANOS;
-use super::{
-    DATA_BYTES_MAX, FIELD_COUNT_MAX, Field, KIND, PointCloud, Pose, Record, STRIDE_MAX, point,
-};
+use super::cloud::PointCloud;
+use super::kind::{DATA_BYTES_MAX, FIELD_COUNT_MAX, KIND, STRIDE_MAX};
+use super::point::{self, Record};
 use crate::Error;
+use crate::bulk::NANOS;
+use crate::bulk::field::Field;
+use crate::bulk::pose::Pose;
 use crate::generated::point_cloud::{self as wire_cloud, PointCloud as Root};
 use crate::wire::{NAME_BYTES_MAX, length, list, number_f64, text};
 

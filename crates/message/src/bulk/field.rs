@@ -17,12 +17,8 @@ pub struct Field {
 }
 
 impl Field {
-    /// Returns the field.
-    ///
-    /// # Errors
-    /// [`Error::OutsideRecord`] if it does not lie within a record of `stride`; others if its name
-    /// or its type is invalid.
-    pub(super) fn read(
+    /// Returns the field, if it lies within a record of `stride`.
+    pub(crate) fn read(
         field: wire_cloud::PackedElementField<'_>,
         stride: ByteCount,
     ) -> Result<Self, Error> {
@@ -36,7 +32,7 @@ impl Field {
         Ok(Self { name: name.to_owned(), offset, number })
     }
 
-    pub(super) fn view(&self) -> FieldView<'_> {
+    pub(crate) fn view(&self) -> FieldView<'_> {
         FieldView { name: &self.name, offset: self.offset, number: self.number }
     }
 }
@@ -58,7 +54,7 @@ impl FieldView<'_> {
         Field { name: self.name.to_owned(), offset: self.offset, number: self.number }
     }
 
-    pub(super) fn write(
+    pub(crate) fn write(
         &self,
         builder: &mut FlatBufferBuilder<'static>,
     ) -> WIPOffset<wire_cloud::PackedElementField<'static>> {

@@ -3,11 +3,14 @@
 use flatbuffers::{FlatBufferBuilder, VerifierOptions};
 use tautline_units::{ByteCount, Instant};
 
-use super::field::Field;
-use super::pose::Pose;
 use crate::generated::point_cloud::{self as wire_cloud, PointCloud as Root};
+use field::Field;
+use pose::Pose;
 
-/// Buffer into which the clouds of one sensor are written one after the other.
+pub(crate) mod field;
+pub(crate) mod pose;
+
+/// The clouds of one sensor, written one after the other into the same buffer.
 ///
 /// FlatBuffers builds a message from its end, so points written first come last, directly after
 /// their length. The bytes before them are therefore built without points. They are the same for
@@ -18,13 +21,13 @@ pub(crate) struct Bulk {
     message: Vec<u8>,
 }
 
-/// Everything in a cloud's message except time and points.
+/// A cloud's header without its time.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) struct Head<'a> {
-    pub(super) frame_id: &'a str,
-    pub(super) pose: Pose,
-    pub(super) stride: ByteCount,
-    pub(super) fields: &'a [Field],
+pub(crate) struct Head<'a> {
+    pub(crate) frame_id: &'a str,
+    pub(crate) pose: Pose,
+    pub(crate) stride: ByteCount,
+    pub(crate) fields: &'a [Field],
 }
 
 /// A message up to its points, and the header from which it was built.
@@ -39,11 +42,10 @@ struct Known {
 }
 
 impl Bulk {
-    /// Writes the message except its points, and returns the `length` bytes into which the caller
-    /// writes them.
+    /// Writes everything but the points and returns the `length` bytes for the points.
     ///
     /// The caller must write all of these bytes: they hold old contents.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &mut self,
         head: &Head<'_>,
         captured_at: Instant,
@@ -64,7 +66,7 @@ impl Bulk {
     }
 
     /// Returns the last message written.
-    pub(super) fn message(&self) -> &[u8] {
+    pub(crate) fn message(&self) -> &[u8] {
         &self.message
     }
 }
@@ -117,8 +119,8 @@ fn time_at(bytes: &[u8]) -> Option<usize> {
     place(root.timestamp()?.0.as_slice(), bytes)
 }
 
-/// Returns the offset in bytes of `part`, a subslice of `whole`; `None` if it begins before it.
-pub(super) fn place(part: &[u8], whole: &[u8]) -> Option<usize> {
+/// Returns the offset of `part`, a subslice of `whole`.
+pub(crate) fn place(part: &[u8], whole: &[u8]) -> Option<usize> {
     (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)
 }
 
@@ -128,13 +130,12 @@ fn time_on_wire(instant: Instant) -> [u8; TIME] {
 }
 
 /// Nanoseconds per second.
-pub(super) const NANOS: u64 = 1_000_000_000;
+pub(crate) const NANOS: u64 = 1_000_000_000;
 /// Length of the encoded time in bytes.
-pub(super) const TIME: usize = 8;
+pub(crate) const TIME: usize = 8;
 /// Length in bytes of the point data's length field, which directly precedes the points.
-pub(super) const LENGTH: usize = 4;
-/// Options of the verifier for a message just written: without limits on its size, since encoding
-/// writes values unchecked.
+pub(crate) const LENGTH: usize = 4;
+/// Options without limits: encoding writes values unchecked; decoding refuses invalid ones.
 const UNLIMITED: VerifierOptions = VerifierOptions {
     max_depth: 8,
     max_tables: usize::MAX,

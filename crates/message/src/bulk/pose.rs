@@ -19,7 +19,7 @@ impl Default for Pose {
 }
 
 impl Pose {
-    pub(super) fn write(
+    pub(crate) fn write(
         &self,
         builder: &mut FlatBufferBuilder<'static>,
     ) -> WIPOffset<wire_cloud::Pose<'static>> {
