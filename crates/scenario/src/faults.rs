@@ -4,9 +4,8 @@
 //! changes, clock steps and endpoint restarts are steps of a [`Script`](crate::script::Script).
 
 mod attack;
+mod nobody;
 mod random;
-
-use std::net::SocketAddr;
 
 use rand_chacha::ChaCha20Rng;
 use tautline_transport::Route;
@@ -41,9 +40,4 @@ impl Faults {
             Self::Attack(attack) => attack.befall(route, datagram, rng),
         }
     }
-}
-
-/// Returns a route from an address that belongs to nobody.
-fn from_nobody(route: Route) -> Route {
-    Route { remote: SocketAddr::from(([10, 0, 0, 78], 666)), ..route }
 }

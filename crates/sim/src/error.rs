@@ -66,10 +66,12 @@ pub enum Error {
         path: PathBuf,
     },
     /// No preset has this name.
-    #[error("unknown preset {name:?}: choose one of {}", preset_names())]
+    #[error("unknown preset {name:?}: choose one of {known}")]
     UnknownPreset {
         /// The requested name.
         name: String,
+        /// The names of all presets.
+        known: String,
     },
 }
 
@@ -93,8 +95,4 @@ pub(crate) fn wrong(field: &'static str, value: impl ToString, reason: &'static 
 /// Returns the absolute path, which shows where a relative one was resolved.
 fn whole(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
-}
-
-fn preset_names() -> String {
-    <crate::preset::Preset as strum::VariantNames>::VARIANTS.join(", ")
 }

@@ -16,6 +16,7 @@ mod bbr;
 mod capacity;
 mod common;
 mod config;
+mod cross_traffic;
 mod cubic;
 mod delay;
 mod foreign;
@@ -266,7 +267,7 @@ impl<P> Link<P> {
             loss: Loss::new(config, own(4)),
             delay: Delay::new(config, own(5), own(6))?,
             policer: config.policer.as_ref().map(Bucket::new),
-            flows: foreign::of(config, own(7)),
+            flows: cross_traffic::of(config, own(7)),
             ramp: config.l4s.as_ref().map(Ramp::new),
             reorder: config.reorder,
             overhead: config.overhead_bytes,
@@ -436,7 +437,7 @@ impl<P> Link<P> {
     /// Advances the cross traffic to `now`.
     fn compete(&mut self, now: u64) {
         let mut flows = std::mem::take(&mut self.flows);
-        while let Some((at, flow)) = foreign::first(&mut flows, now) {
+        while let Some((at, flow)) = cross_traffic::first(&mut flows, now) {
             self.leave(at);
             flow.advance(at);
             while flow.may_send(at) {

@@ -112,7 +112,10 @@ impl Preset {
 }
 
 fn unknown(name: &str) -> Error {
-    Error::UnknownPreset { name: name.to_owned() }
+    Error::UnknownPreset {
+        name: name.to_owned(),
+        known: <Preset as strum::VariantNames>::VARIANTS.join(", "),
+    }
 }
 
 /// Returns a wired network in one building, without impairments.

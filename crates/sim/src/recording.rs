@@ -1,5 +1,8 @@
 //! Recorded round trips, read from ping files.
 
+mod columns;
+mod error;
+mod ping;
 mod read;
 
 use std::io::{self, Read};
@@ -8,11 +11,12 @@ use std::time::Duration;
 
 use tautline_units::Instant;
 
+pub use columns::Columns;
+pub use error::{Error, LINES_MAX};
+use ping::Ping;
+
 /// Longest recording accepted, pauses removed: one day.
 pub const PERIOD_MAX: Duration = Duration::from_secs(86_400);
-
-/// Maximum number of lines: a day at 20 Hz.
-pub const LINES_MAX: usize = 2_000_000;
 
 /// Maximum file size after decompression.
 pub const BYTES_MAX: u64 = 1 << 28;
@@ -49,78 +53,6 @@ struct Sample {
     rtt: u64,
 }
 
-/// Selection of the columns that contain the round trips.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Columns<'a> {
-    /// Operator whose rows are used, in a file with a column `operator`; in another file, the
-    /// column to read in place of `rtt_ms`.
-    pub operator: Option<&'a str>,
-    /// Time between two lines of a file without a time column; above zero.
-    pub interval: Duration,
-}
-
-/// A fault in a recording's text.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The named column is missing, or none is named and `rtt_ms` is missing.
-    #[error("no column {wanted:?} among {found}; name one with operator")]
-    NoColumn {
-        /// The requested column.
-        wanted: String,
-        /// The columns in the file.
-        found: String,
-    },
-    /// The rows belong to several operators, and the requested one is missing or unknown.
-    #[error("operator = {}: choose one of {found}", operator.as_deref().unwrap_or("none"))]
-    Operator {
-        /// The requested operator, if one was requested.
-        operator: Option<String>,
-        /// The operators in the file.
-        found: String,
-    },
-    /// A line's number of fields differs from the first line's.
-    #[error("line {line}: {found} fields in place of {expected}")]
-    Fields {
-        /// Number of the line, from 1.
-        line: usize,
-        /// Number of fields in that line.
-        found: usize,
-        /// Number of fields in the first line.
-        expected: usize,
-    },
-    /// A field is not a number in its range.
-    #[error("line {line}: {column} = {text:?} is no {what}")]
-    Number {
-        /// Number of the line, from 1.
-        line: usize,
-        /// Name of the column.
-        column: String,
-        /// The beginning of the field.
-        text: String,
-        /// Kind of value that the column must contain.
-        what: &'static str,
-    },
-    /// A line does not come after the one before it in time.
-    #[error("line {line}: its time does not come after the one before it")]
-    Order {
-        /// Number of the line, from 1.
-        line: usize,
-    },
-    /// The recording is longer than [`PERIOD_MAX`].
-    #[error("line {line}: more than a day after the start")]
-    TooLong {
-        /// Number of the line, from 1.
-        line: usize,
-    },
-    /// There are more lines than [`LINES_MAX`].
-    #[error("more than {LINES_MAX} lines")]
-    TooManyLines,
-    /// There is no line with a round trip.
-    #[error("no line with a round trip")]
-    Empty,
-}
-
 impl Recording {
     /// Parses a recording from the decompressed bytes of a file.
     ///
@@ -128,7 +60,7 @@ impl Recording {
     /// [`Error`], with the line counted from 1. No input panics.
     pub fn parse(text: &[u8], columns: Columns<'_>) -> Result<Self, Error> {
         let pings = read::pings(text, columns)?;
-        let usual = usual_interval(&pings).unwrap_or(nanos(columns.interval)).max(1);
+        let usual = usual_interval(&pings).unwrap_or(columns.interval_nanos()).max(1);
         let pings = without_pauses(pings, usual)?;
         let period = pings.last().ok_or(Error::Empty)?.at.saturating_add(usual);
         let answered: Vec<Sample> = pings
@@ -208,14 +140,6 @@ pub fn decompressed(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
 }
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-
-/// One line of a recording: time and round trip, `None` if lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ping {
-    at: u64,
-    rtt: Option<u64>,
-    line: usize,
-}
 
 fn usual_interval(pings: &[Ping]) -> Option<u64> {
     let mut gaps: Vec<u64> = pings.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
@@ -324,10 +248,6 @@ fn lower_quartile(answered: &[Sample]) -> u64 {
 
 fn total(intervals: &[(u64, u64)]) -> u64 {
     intervals.iter().map(|(from, to)| to - from).sum()
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@
 //! ```
 
 mod clock;
+mod direction;
 mod log;
 
 use std::net::SocketAddr;
@@ -49,6 +50,7 @@ use std::net::SocketAddr;
 use tautline_units::{ByteCount, Ecn, Instant};
 
 pub use clock::Clock;
+pub use direction::Direction;
 pub use log::Log;
 
 use log::{Passage, digest_of};
@@ -199,15 +201,6 @@ impl Join {
             Direction::Down => self.down,
         }
     }
-}
-
-/// A direction of a link: up is from its first end to its second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the first end (the vehicle) to the second (the operator).
-    Up,
-    /// From the second end to the first.
-    Down,
 }
 
 /// Maximum datagrams a node may send, or timeouts it may request, at one instant. Above this, the

@@ -4,7 +4,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use tautline_transport::Route;
 
-use super::from_nobody;
+use super::nobody;
 
 /// An on-path attacker that reads and injects datagrams but cannot break the cipher.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +36,7 @@ impl Attack {
 /// every fourth.
 fn forged(route: Route, datagram: &[u8], rng: &mut ChaCha20Rng) -> Option<(Route, Vec<u8>)> {
     let mut below = |end: usize| rng.next_u32() as usize % end;
-    let from = if below(2) == 0 { route } else { from_nobody(route) };
+    let from = if below(2) == 0 { route } else { nobody::route(route) };
     let bytes = match below(4) {
         0 => {
             let mut flipped = datagram.to_vec();

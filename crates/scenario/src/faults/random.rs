@@ -4,7 +4,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::Rng;
 use tautline_transport::Route;
 
-use super::from_nobody;
+use super::nobody;
 
 /// Probability of each fault per datagram.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -46,7 +46,7 @@ impl Random {
         rng: &mut ChaCha20Rng,
     ) -> Vec<(Route, Vec<u8>)> {
         let route = match chance(rng, self.rates.readdressing) {
-            true => from_nobody(route),
+            true => nobody::route(route),
             false => route,
         };
         self.bursting = match self.bursting {

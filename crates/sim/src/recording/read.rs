@@ -1,6 +1,8 @@
 use std::collections::BTreeSet;
 
-use super::{Columns, Error, LINES_MAX, Ping, nanos};
+use super::columns::Columns;
+use super::error::{Error, LINES_MAX};
+use super::ping::Ping;
 
 /// Returns the pings of a file in order of time; the first may have any time.
 pub(super) fn pings(text: &[u8], columns: Columns<'_>) -> Result<Vec<Ping>, Error> {
@@ -104,7 +106,7 @@ impl Row<'_> {
                 let time = self.number(place, "time", 0.0, TIME_MAX_NANOS / unit)?;
                 (time * unit).round() as u64
             }
-            None => nanos(columns.interval).saturating_mul(index as u64),
+            None => columns.interval_nanos().saturating_mul(index as u64),
         };
         let rtt_ms = if self.fields[places.rtt].is_empty() {
             -1.0

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 use tautline_units::{Bitrate, Duration};
 
-use super::Config;
+use super::config::Config;
 
 /// Power that the station receives from the access point, as in [CAR].
 #[derive(

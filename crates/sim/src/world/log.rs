@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 
 use tautline_units::Instant;
 
-use super::Direction;
+use super::direction::Direction;
 use crate::link::Drop;
 
 /// Log of a world's events, line by line, with a digest over all of it.
