@@ -16,7 +16,13 @@ use crate::relays::Issuer;
 use crate::store::Change;
 
 mod addresses;
+mod admission;
+mod awaiting;
+mod claim;
 mod connection;
+mod connection_id;
+mod contender;
+mod duplicate;
 mod duplicates;
 mod enrolment;
 mod introductions;
@@ -25,13 +31,18 @@ mod listing;
 mod orders;
 mod registration;
 mod roster;
+mod told;
 
 pub use connection::RoundTrip;
+pub use connection_id::ConnectionId;
+
+use awaiting::Awaiting;
+use claim::Claim;
 use connection::{Connection, Role};
-use duplicates::{Claim, Contender, Duplicate};
+use contender::Contender;
+use duplicate::Duplicate;
 use enrolment::Enrolment;
-use orders::Awaiting;
-use registration::Told;
+use told::Told;
 
 /// State machine of the switchboard.
 ///
@@ -91,10 +102,6 @@ pub struct Directory {
     /// Time until which the ends of restored leases may still reconnect.
     return_until: Instant,
 }
-
-/// Number of a connection, never reused.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct ConnectionId(pub u64);
 
 /// An action that the directory requests; to be carried out in order.
 #[derive(Clone, Debug, PartialEq)]

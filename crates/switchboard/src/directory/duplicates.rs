@@ -1,36 +1,14 @@
 //! Duplicate registrations: two machines with one key, from a copied folder or card. The first
 //! stays for as long as it answers.
 
-use std::net::SocketAddr;
-
 use tautline_message::Refusal;
 use tautline_transport::crypto::PublicKey;
 use tautline_units::{Duration, Instant};
 
-use super::registration::Told;
+use super::claim::Claim;
+use super::contender::Contender;
+use super::duplicate::Duplicate;
 use super::{ConnectionId, Directory, Lease, Presence, Vehicle};
-
-/// A registration that waits until the connection with its key answers or ends.
-#[derive(Debug)]
-pub(super) struct Contender {
-    pub(super) id: ConnectionId,
-    pub(super) claim: Claim,
-    since: Instant,
-}
-
-/// Registration of a vehicle or an operator under a name.
-#[derive(Debug)]
-pub(super) enum Claim {
-    Vehicle(String, Told),
-    Operator(String, Told),
-}
-
-/// A duplicate registration that was refused because the first machine answered.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Duplicate {
-    remote: SocketAddr,
-    at: Instant,
-}
 
 impl Directory {
     /// Registers a vehicle or an operator. If the key has a connection that may be another
@@ -167,14 +145,6 @@ impl Directory {
         let operator = self.operators.values().find(|operator| operator.key == key);
         let of_vehicle = vehicle.and_then(|vehicle| vehicle.presence.as_ref());
         of_vehicle.or_else(|| operator.and_then(|operator| operator.presence.as_ref()))
-    }
-}
-
-impl Claim {
-    fn told(&self) -> &Told {
-        match self {
-            Self::Vehicle(_, told) | Self::Operator(_, told) => told,
-        }
     }
 }
 

@@ -7,15 +7,8 @@ use tautline_transport::crypto::PublicKey;
 use tautline_transport::order::{OrderError, SignedOrder};
 use tautline_units::Instant;
 
+use super::awaiting::Awaiting;
 use super::{Answer, ConnectionId, Directory, Output, Presence};
-
-/// A supervisor's connection that waits for a vehicle's answers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Awaiting {
-    to: ConnectionId,
-    /// Number of answers that are still forwarded to this supervisor.
-    left: u32,
-}
 
 impl Directory {
     /// Makes the holder of `key` the administrator.

@@ -2,26 +2,13 @@
 
 use std::net::SocketAddr;
 
-use tautline_message::{Candidate, Held, ProtocolVersions, Refusal};
+use tautline_message::{ProtocolVersions, Refusal};
 use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
 
 use super::connection::{Connection, Role};
+use super::told::Told;
 use super::{ConnectionId, Directory, Presence, addresses};
-
-/// Data that an end reports with its registration.
-#[derive(Debug)]
-pub(super) struct Told {
-    pub(super) addresses: Vec<String>,
-    pub(super) versions: Option<ProtocolVersions>,
-    /// `true` if the end supports relays.
-    pub(super) relays: bool,
-    pub(super) candidates: Vec<Candidate>,
-    /// Lease of the end's last introduction, as the end reports it; `None` if it reports none.
-    pub(super) held: Option<Held>,
-    /// Location, if reported.
-    pub(super) place: Option<String>,
-}
 
 impl Directory {
     pub(super) fn register_vehicle(

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use tautline_message::Order;
 use tautline_transport::crypto::Identity;
 
+use super::super::enrolment::{WRONG_PER_NETWORK_MAX, WRONG_WINDOW};
 use super::*;
 use crate::Config;
 use crate::store::Kept;

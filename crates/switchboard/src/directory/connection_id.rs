@@ -1,0 +1,3 @@
+/// Number of a connection, never reused.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ConnectionId(pub u64);
