@@ -22,9 +22,9 @@ pub struct Experiment {
     pub title: &'static str,
     /// Paper and place, such as `[LTE] Table II`; the key in brackets is defined in docs/papers.md.
     pub source: &'static str,
-    /// Use of the machine during its run.
+    /// Isolation from other experiments during a run.
     pub isolation: Isolation,
-    /// Mutation of the product that it must detect.
+    /// Mutation of the product that it must detect, or the reason why there is none.
     pub mutation: Mutation,
     /// The measurement. An `Err` means that it failed. A result that differs from the paper's is a
     /// normal outcome, and so is a skipped measurement that lacks a prerequisite.
@@ -69,12 +69,13 @@ pub struct Progress<'a> {
     pub done: u64,
     /// Total number of parts.
     pub total: u64,
-    /// The next part.
+    /// Name of the part that is next.
     pub what: &'a str,
 }
 
 impl Experiment {
-    /// Returns whether it measures time by the machine's clock and must run alone.
+    /// Returns whether the experiment must run alone: it measures time by the machine's clock, or
+    /// starts processes of `tautline`.
     pub fn is_timed(&self) -> bool {
         self.isolation != Isolation::Shared
     }
@@ -97,7 +98,7 @@ impl<'a> Run<'a> {
         (self.progress)(Progress { done, total, what });
     }
 
-    /// Returns the value for a quick run or for a full one.
+    /// Returns `quick` in a quick run, `full` in any other.
     pub fn choose<T>(&self, quick: T, full: T) -> T {
         if self.quick { quick } else { full }
     }

@@ -14,7 +14,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Returns the current machine.
+    /// Returns the properties of the machine on which this process runs.
     pub fn here() -> Self {
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok();
         Self { processor: processor(), kernel: kernel.map(|release| release.trim().to_owned()) }
@@ -30,7 +30,7 @@ impl fmt::Display for Machine {
     }
 }
 
-/// Returns the processor's name, as reported by the system.
+/// Returns the processor's name as reported by the system, or else the name of its architecture.
 pub fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named = |line: &str| {

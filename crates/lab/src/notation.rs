@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-/// Formats a number for readers: four significant digits, no trailing zeros.
+/// Formats a number for readers: four significant digits, but every digit before the point, and no
+/// trailing zeros after it. From 1e9 on and below 1e-4 it uses scientific notation.
 pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return value.to_string();
@@ -23,13 +24,15 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// Returns whether `name` is a valid file or folder name on all systems, without path separators.
+/// Returns whether `name` is a valid file name on all systems: one or more lower-case ASCII
+/// letters, digits and hyphens, and nothing else.
 pub(crate) fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !name.is_empty() && name.bytes().all(plain)
 }
 
-/// Returns a name valid by [`is_name`] for data from a file: the file's name without its extension.
+/// Returns a name valid by [`is_name`] for data from a file: the file's name without its extension,
+/// in lower case, with a hyphen in place of every other character.
 pub(crate) fn name_of(file: &Path) -> String {
     let stem = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().to_lowercase();
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };

@@ -109,12 +109,13 @@ pub fn all() -> impl Iterator<Item = &'static Experiment> {
     ALL.iter()
 }
 
-/// Returns the experiment with this key.
+/// Returns the experiment with this key, or `None` if there is none.
 pub fn find(key: &str) -> Option<&'static Experiment> {
     all().find(|experiment| experiment.key == key)
 }
 
-/// Returns the keys similar to a mistyped one, the closest first.
+/// Returns up to three keys similar to a mistyped one, the closest first: at most three edits away,
+/// or containing it.
 pub fn near(key: &str) -> Vec<&'static str> {
     let mut near: Vec<(usize, &str)> = all()
         .map(|experiment| (levenshtein(key, experiment.key), experiment.key))

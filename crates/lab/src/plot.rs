@@ -56,7 +56,7 @@ enum Form {
     Steps,
     /// From the axis up, centred on x; bars of several series are adjacent.
     Bars,
-    /// From every odd point to the next: a duration.
+    /// A block from each first point of a pair to the second: a duration.
     Spans,
 }
 
@@ -153,7 +153,7 @@ impl Series {
         Self::new(label, ends.collect(), Form::Spans)
     }
 
-    /// Adds vertical error bars with these half lengths.
+    /// Sets vertical error bars with these half lengths, one per point; further points have none.
     #[must_use]
     pub fn with_intervals(mut self, half_widths: Vec<f64>) -> Self {
         self.reaches = half_widths;
@@ -174,7 +174,8 @@ impl Series {
         self
     }
 
-    /// Uses the palette colour `index`, so that related series look alike.
+    /// Uses the palette colour `index`, so that related series look alike; beyond the palette it
+    /// begins anew.
     #[must_use]
     pub fn colour(mut self, index: usize) -> Self {
         self.colour = Some(index);

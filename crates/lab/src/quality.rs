@@ -24,7 +24,8 @@ pub fn squared_error(picture: &Picture, reference: &Picture) -> Result<u64, Erro
     Ok(squares(picture.luma(), reference.luma()))
 }
 
-/// Returns the peak signal-to-noise ratio of all three planes in dB, with a luma weight of 6/8.
+/// Returns the weighted mean of the peak signal-to-noise ratios of the three planes in dB: luma
+/// 6/8, chroma 1/8 each. Infinity if any of the planes is equal.
 ///
 /// # Errors
 /// [`Error::SizeMismatch`] if the pictures differ in size.

@@ -1,10 +1,9 @@
 //! Files of a run: writing and reading.
 //!
 //! ```text
-//! OUT/<key>/result.json    everything but tables and pictures; the only file of a skipped experiment
-//! OUT/<key>/rows.csv       the judged rows
-//! OUT/<key>/<table>.csv    the numbers
-//! OUT/<key>/<plot>.svg     the pictures
+//! OUT/<key>/result.json    everything but tables and pictures; the only file of a skipped
+//! experiment OUT/<key>/rows.csv       the rows with their verdicts OUT/<key>/<table>.csv    the
+//! numbers OUT/<key>/<plot>.svg     the pictures
 //! ```
 
 use std::collections::BTreeMap;
@@ -33,25 +32,25 @@ pub struct Record {
     pub source: String,
     /// True if it was a quick run.
     pub quick: bool,
-    /// Version of Tautline, and the kind of build.
+    /// Seed of the run's random numbers.
     pub seed: u64,
     /// The version of Tautline that ran, and how it was built.
     pub version: String,
     /// Origin of the figures, with the machine that measured them.
     pub origin: Origin,
-    /// Duration of the run in s, on however many processors.
+    /// Duration of the run by the clock in s, whatever the number of processors.
     #[serde(default)]
     pub seconds: f64,
     /// [`Findings::rows`].
     pub rows: Vec<Row>,
     /// [`Findings::notes`].
     pub notes: Vec<String>,
-    /// The names of the CSV files, without `.csv`.
+    /// Names of the tables' CSV files, without `.csv`.
     pub tables: Vec<String>,
     /// Captions of the tables that are shown in the report, by name.
     #[serde(default)]
     pub captions: BTreeMap<String, String>,
-    /// The pictures.
+    /// The plots: names and captions of the SVG files.
     pub plots: Vec<Picture>,
 }
 
@@ -135,7 +134,7 @@ impl Record {
     /// Reads the record of an earlier run from `<out>/<key>/`; `None` if there is none.
     ///
     /// # Errors
-    /// If there are files, but no valid record.
+    /// If the record's file cannot be read, or is not a valid record.
     pub fn read(out: &Path, key: &str) -> Result<Option<Record>> {
         let file = file(out, key);
         if !file.exists() {
@@ -189,7 +188,7 @@ impl Record {
     }
 }
 
-/// A sentence for the report.
+/// Writes the origin as sentences for the report.
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

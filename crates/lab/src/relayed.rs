@@ -54,7 +54,7 @@ pub(crate) struct Setup {
 pub(crate) enum Carriage {
     /// A session.
     Session(Box<Config>),
-    /// Datagrams of at most this size, all sent at once, without regard to feedback.
+    /// Datagrams of at most this size, each sent immediately, without regard to feedback.
     Plain(ByteCount),
 }
 
@@ -233,7 +233,7 @@ impl Node for Place {
     }
 }
 
-/// Size of a command.
+/// Size of a message in the paper's experiments.
 pub(crate) const MESSAGE_BYTES: ByteCount = ByteCount::new(60);
 /// IPv4 and UDP headers.
 const HEADERS: u64 = 28;

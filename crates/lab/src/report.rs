@@ -170,7 +170,8 @@ fn again(record: &Record) -> String {
     format!("<p class=\"again\">Again: <code>{command}</code>{measured_by}</p></section>\n")
 }
 
-/// Returns the banner class of a record that this run did not measure.
+/// Returns the CSS classes of the banner of a record that its run did not measure; `None` for a
+/// measured one.
 fn look(origin: &Origin) -> Option<&'static str> {
     match origin {
         Origin::Measured { .. } => None,
@@ -179,7 +180,7 @@ fn look(origin: &Origin) -> Option<&'static str> {
     }
 }
 
-/// Writes a table of rows; rows that are not judged have no columns for tolerance and verdict.
+/// Writes a table of rows, with columns for tolerance and verdict only if `is_judged`.
 fn rows(html: &mut String, rows: &[Row], is_judged: bool) {
     let any = |has: fn(&Row) -> bool| rows.iter().any(has);
     let (reference, asked) = (any(|row| row.reference.is_some()), any(|row| row.asked.is_some()));
@@ -279,7 +280,7 @@ fn percent_encode(text: &str) -> PercentEncode<'_> {
     utf8_percent_encode(text, ENCODED)
 }
 
-/// Number of plots above which they are arranged side by side.
+/// Maximum number of plots below each other; more are arranged side by side.
 const PLOTS_FEW: usize = 6;
 
 /// Name of the page in the folder of results.

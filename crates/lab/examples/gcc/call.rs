@@ -9,7 +9,8 @@ use tautline_sim::link::Pair;
 use tautline_sim::world::{Clock, End, World};
 use tautline_units::Instant;
 
-/// Makes a call over one link and returns every packet sent after the warm-up.
+/// Makes a call over one link and returns the sender's packets, arrived or lost, that left between
+/// the end of the warm-up and `length`.
 ///
 /// # Errors
 /// For an invalid link configuration.

@@ -48,15 +48,17 @@ struct Options {
 /// Results of one sender on one recording, over all seeds.
 struct Measured {
     sender: &'static str,
-    /// Share of the link's capacity that arrived.
+    /// Bytes received, with their headers, as a share of what the link could carry.
     utilisation: f64,
-    /// Rate of the packets received, and of those received within 100 ms, Mbit/s.
+    /// Rate of all packets received, Mbit/s, with their headers.
     received_mbps: f64,
+    /// Rate of the packets received within 100 ms, Mbit/s, with their headers.
     in_time_mbps: f64,
-    /// Delay: 50, 95 and 99 %, ms.
+    /// Median, 95th and 99th percentile of the delay of the media packets that arrived, ms.
     delay_ms: [f64; 3],
-    /// Share of the packets that took longer than 100 ms, or were lost.
+    /// Share of the media packets that took longer than 100 ms or were lost.
     over_100_ms: f64,
+    /// Share of the media packets that were lost.
     lost: f64,
 }
 
@@ -195,8 +197,8 @@ fn print(seen: &Measured) {
     );
 }
 
-/// Prints whether the last one has a higher utilisation at no higher 95th percentile of delay than
-/// the first.
+/// Prints whether the last sender has a higher utilisation than the first, and whether its 95th
+/// percentile of the delay is no higher.
 fn verdict(all: &[Measured]) {
     let (Some(gcc), Some(ours)) = (all.first(), all.last()) else { return };
     let more = if ours.utilisation > gcc.utilisation { "higher" } else { "LOWER" };
@@ -214,7 +216,7 @@ fn plot(name: &str, all: &[Measured]) -> Plot {
 }
 
 const GCC: &str = "libwebrtc's GCC";
-/// The configurations compared; the last one is judged.
+/// Tautline's configurations that are compared with libwebrtc; [`verdict`] is about the last one.
 const OURS: &[&str] =
     &["two-state/quantile/0.5", "delay-rate/earliest/uncoded", "delay-rate/quantile/0.5"];
 const BOUND: Duration = Duration::from_millis(100);

@@ -23,8 +23,8 @@ pub enum Outcome {
 
 /// Findings of one experiment.
 ///
-/// All three lists must be non-empty: every experiment provides its numbers as CSV, its picture as
-/// SVG, and a comparison.
+/// `tables`, `plots` and `rows` must be non-empty: every experiment provides its numbers as CSV,
+/// its picture as SVG, and a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     /// Every number behind the plots, as CSV files.
@@ -56,8 +56,8 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Reads a committed table: its origin and its lines. `made` is JSON with a machine and a date,
-    /// and `table` is CSV with a header.
+    /// Returns the origin and the lines of a committed table, marked as not reproducible. `made` is
+    /// JSON with a machine and a date, and `table` is CSV with a header.
     ///
     /// # Errors
     /// If either is malformed.

@@ -28,7 +28,7 @@ pub struct Row {
     /// A requirement without a theoretical value; takes precedence over both.
     #[serde(default)]
     pub asked: Option<f64>,
-    /// Value measured here.
+    /// Value measured here; NaN if there is none.
     #[serde(deserialize_with = "number_or_none")]
     pub measured: f64,
     /// Permitted distance of `measured` from [`Row::expected`].
@@ -113,28 +113,28 @@ impl Row {
         self
     }
 
-    /// Judges the row: at most this relative deviation from the expected value.
+    /// Sets the tolerance: at most this relative deviation from the expected value; 0.05 is 5 %.
     #[must_use]
     pub fn within(mut self, share: f64) -> Self {
         self.tolerance = Tolerance::Relative(share);
         self
     }
 
-    /// Judges the row: at most this deviation, in the row's unit.
+    /// Sets the tolerance: at most this deviation from the expected value, in the row's unit.
     #[must_use]
     pub fn within_absolute(mut self, difference: f64) -> Self {
         self.tolerance = Tolerance::Absolute(difference);
         self
     }
 
-    /// Judges the row: at least this multiple of the expected value.
+    /// Sets the tolerance: the measured value must be at least this multiple of the expected one.
     #[must_use]
     pub fn at_least(mut self, factor: f64) -> Self {
         self.tolerance = Tolerance::AtLeast(factor);
         self
     }
 
-    /// Judges the row: at most this multiple of the expected value.
+    /// Sets the tolerance: the measured value must be at most this multiple of the expected one.
     #[must_use]
     pub fn at_most(mut self, factor: f64) -> Self {
         self.tolerance = Tolerance::AtMost(factor);
@@ -171,7 +171,7 @@ impl Row {
     }
 
     /// Returns the value against which `measured` is judged: the requirement, the reference, or
-    /// else the value printed in the paper.
+    /// else the value printed in the paper; `None` if none of the three is set.
     pub fn expected(&self) -> Option<f64> {
         self.asked.or(self.reference).or(self.published)
     }
@@ -179,7 +179,8 @@ impl Row {
     /// Returns the largest permitted factor between `measured` and the expected value, in either
     /// direction.
     ///
-    /// `None` if the row is not judged, and for an expected 0, which has no multiples.
+    /// `None` if the row is not judged or has no expected value, and for an absolute tolerance
+    /// around 0, which has no multiples. Infinite if the tolerance admits 0.
     pub fn looseness(&self) -> Option<f64> {
         let expected = self.expected()?.abs();
         let of_share = |share: f64| match share < 1.0 {
@@ -196,7 +197,7 @@ impl Row {
         }
     }
 
-    /// Judges the row.
+    /// Compares the measured value with the expected one, by the row's tolerance.
     pub fn verdict(&self) -> Verdict {
         if matches!(self.tolerance, Tolerance::None | Tolerance::ByConstruction) {
             return Verdict::Shown;

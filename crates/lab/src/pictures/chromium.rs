@@ -40,7 +40,8 @@ pub(crate) fn errors(streams: &[Vec<Vec<u8>>]) -> Result<Vec<Vec<u64>>> {
     Ok(errors)
 }
 
-/// Returns the page's console output; the page has its own timeout.
+/// Waits for the result that the page prints to its console, and returns it; an error if the page
+/// reports a failure, or ends. The page has its own timeout.
 fn told(browser: &mut Child) -> Result<String> {
     let log = BufReader::new(browser.stderr.take().context("it is piped")?);
     let told = log.lines().map_while(Result::ok).find_map(|line| {
@@ -61,6 +62,7 @@ fn in_hexadecimal(streams: &[Vec<Vec<u8>>]) -> Vec<Vec<String>> {
 
 const PROGRAM: &str = "chromium";
 const PAGE: &str = include_str!("chromium.html");
-/// Delimiters of the page's result; chromium.html has both.
+/// Start of the page's result on its console; chromium.html has it too.
 const BEGIN: &str = "<<decoded ";
+/// End of the page's result on its console; chromium.html has it too.
 const END: &str = ">>";

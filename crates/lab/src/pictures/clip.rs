@@ -29,7 +29,8 @@ pub struct Figures {
     pub slices_skipped: u64,
     /// Slices shown, including skip slices, while the strip differed from its encoder's state.
     pub slices_corrupt: u64,
-    /// Pictures from each loss until the strip matched its encoder's state again, ascending.
+    /// Number of pictures from each loss until the strip matched its encoder's state again,
+    /// ascending. Losses still visible at the end are left out.
     pub recovery: Vec<u32>,
     /// Luma PSNR in dB of each picture as the operator saw it, ascending. A strip without new
     /// content counts with the old one.
@@ -217,7 +218,7 @@ struct Times {
     captured_at: Duration,
     /// Time from capture to the end of encoding.
     encoding: Duration,
-    /// Time from capture to display.
+    /// Time from capture to delivery to the console.
     latency: Duration,
 }
 
@@ -255,7 +256,8 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Returns the first and the last picture in which every strip was shown as sent.
+    /// Returns the first and the last picture in which every strip was shown as sent; `None` if
+    /// there is no such picture.
     fn whole(&self) -> Option<(u32, u32)> {
         let mut sent = BTreeMap::<u32, usize>::new();
         for ((picture, _), slices) in &self.slices {

@@ -22,6 +22,7 @@ use crate::quality;
 pub(crate) enum Coder {
     /// Our encoder, which exposes more of its state than others.
     Own(Box<avc::StripEncoder>),
+    /// Any other encoder.
     Other(Box<dyn QuantizerEncoder>),
 }
 
@@ -81,7 +82,8 @@ impl Coder {
         }
     }
 
-    /// Reports to the plan how much of its budget the strip used.
+    /// Reports to the plan the budget of a strip and the bytes that it used, `sizes`; does nothing
+    /// for an encoder that is not ours.
     pub(crate) fn tell(&self, plan: &Plan, picture: usize, strip: usize, sizes: [ByteCount; 2]) {
         if let Self::Own(encoder) = self {
             plan.done(picture as u32, strip, sizes, encoder.weight());
@@ -108,6 +110,7 @@ impl Coder {
 /// Target size of a slice.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Size {
+    /// At most these bytes, as far as the encoder can keep them.
     Budget(ByteCount),
     Quantizer(u8),
 }
@@ -149,6 +152,7 @@ pub(crate) struct Slice {
     pub(crate) budget: Option<ByteCount>,
     /// CPU time of its encoding.
     pub(crate) encoding: Duration,
+    /// CPU time of its decoding.
     pub(crate) decoding: Duration,
 }
 

@@ -125,7 +125,7 @@ impl Footage {
     }
 
     /// Adds a camera's noise to the luma, at a PSNR of 40 dB: coding has removed the clips' own
-    /// noise.
+    /// noise. Appends `-noise` to the name.
     pub(crate) fn with_noise(mut self, seed: u64) -> Result<Self> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let noise = Normal::new(0.0_f32, NOISE)?;
@@ -182,8 +182,8 @@ impl Size {
     pub(crate) const SMALL: Self = Self { width: 352, height: 192 };
 }
 
-/// Returns two of the recorded clips, the first by name and the one with the most motion. If there
-/// are none, it also returns a note for the reader.
+/// Returns at most two of the recorded clips: the first by name and the one with the most motion.
+/// If there are none, it also returns a note for the reader.
 pub(crate) fn clips() -> (Vec<PathBuf>, Option<String>) {
     let mut clips: Vec<PathBuf> = std::fs::read_dir(CLIPS)
         .map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
@@ -200,15 +200,16 @@ pub(crate) fn clips() -> (Vec<PathBuf>, Option<String>) {
     (clips, note)
 }
 
-/// Outside the repository, which contains no recordings of others.
+/// Folder of the recorded clips: outside the repository, which contains no recordings of others.
 const CLIPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/clips");
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/footage");
-/// Time until the simulated car has reached its speed.
+/// Time in s until the simulated car has reached its speed.
 const HEAD_START_SECONDS: u32 = 5;
-/// 255 / 10^(40 / 20), in steps of luma.
+/// Standard deviation of the noise in steps of luma: 255 / 10^(40 / 20), for a PSNR of 40 dB.
 const NOISE: f32 = 2.55;
 const NOISE_FIELD: usize = 1 << 20;
-/// An odd number, far from any row length.
+/// Number of samples by which the noise is shifted from picture to picture: odd, and far from any
+/// row length.
 const NOISE_SHIFT: usize = 386_117;
 
 #[cfg(test)]

@@ -25,7 +25,8 @@ impl Kept {
         Self { clip: clip.to_owned(), size, file: folder.join(name) }
     }
 
-    /// Returns the number of cached pictures, if the clip is unchanged.
+    /// Returns the number of cached pictures; `None` if there are none, or the clip changed after
+    /// they were cached.
     fn count(&self) -> Option<usize> {
         let [clip, kept] = [&self.clip, &self.file].map(|file| fs::metadata(file).ok());
         let (clip, kept) = (clip?, kept?);
@@ -35,14 +36,14 @@ impl Kept {
         is_younger.then_some(kept.len() as usize / bytes)
     }
 
-    /// Returns the first `count` pictures, if enough are cached.
+    /// Returns the first `count` pictures; `None` if fewer are cached.
     pub(super) fn read(&self, count: usize) -> Option<Vec<Picture>> {
         self.count().filter(|kept| *kept >= count)?;
         let mut file = BufReader::new(File::open(&self.file).ok()?);
         (0..count).map(|_| read(&mut file, self.size)).collect::<Result<_>>().ok()
     }
 
-    /// Caches pictures, unless more are cached already.
+    /// Caches pictures, unless as many or more are cached already.
     ///
     /// # Errors
     /// If they cannot be written.

@@ -21,7 +21,7 @@ pub enum Peer {
     Openh264,
 }
 
-/// Footage coded by a peer.
+/// Footage coded by a peer: the total size, and the pictures as decoded.
 pub(crate) struct Made {
     pub(crate) bytes: ByteCount,
     pub(crate) shown: Vec<Picture>,
@@ -31,7 +31,7 @@ impl Peer {
     /// All peers.
     pub const ALL: [Self; 2] = [Self::X264, Self::Openh264];
 
-    /// Returns its name in tables.
+    /// Returns the encoder's name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::X264 => "x264 superfast",

@@ -6,8 +6,9 @@ use tautline_video::{Layout, Picture};
 /// Steps in the coding error from one row of luma to the next, summed over pictures.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Seams {
-    /// Steps at the edges between strips, and between macroblock rows within them: sum and samples.
+    /// Steps at the edges between strips: their sum and the number of samples.
     between: (u64, u64),
+    /// Steps between macroblock rows within strips: their sum and the number of samples.
     within: (u64, u64),
 }
 

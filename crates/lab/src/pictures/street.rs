@@ -116,7 +116,8 @@ impl View {
         }
     }
 
-    /// Refracts the view through drops on the windscreen; each stays for a second.
+    /// Returns the position in the view that is seen at a position of the picture: another one only
+    /// in rain, where a drop on the windscreen refracts it. Each drop stays for a second.
     fn through_drops(&self, x: f32, y: f32) -> (f32, f32) {
         if self.mood != Mood::Rain {
             return (x, y);
@@ -243,7 +244,8 @@ impl View {
         (colour, lamp)
     }
 
-    /// Returns the distance of a car in a direction, and its visible point.
+    /// Returns the distance of a car in a direction, and its visible point; `None` if it is not
+    /// there.
     fn car(&self, car: u64, [right, down]: [f32; 2]) -> Option<(f32, Sight)> {
         let number = mix(self.seed, car, 20);
         let (oncoming, parked) = (car.is_multiple_of(3), car % 3 == 1);
@@ -325,7 +327,7 @@ impl View {
     }
 }
 
-/// Adds approximately normal noise.
+/// Adds approximately normal noise with these standard deviations of luma and chroma.
 fn grain(picture: &mut Picture, [luma, chroma]: [f32; 2], seed: u64) {
     let (y, cb, cr) = picture.planes_mut();
     for (salt, (plane, deviation)) in
@@ -363,7 +365,7 @@ fn mix(a: u64, b: u64, salt: u64) -> u64 {
     z
 }
 
-/// Returns a number from 0 to 1.
+/// Returns a number from 0 to less than 1, from the upper 24 bits.
 fn unit(bits: u64) -> f32 {
     (bits >> 40) as f32 / (1 << 24) as f32
 }

@@ -57,7 +57,7 @@ impl Axis {
         self
     }
 
-    /// Labels exactly these values.
+    /// Puts ticks with labels at exactly these values. By default they are at round values.
     #[must_use]
     pub fn ticks(mut self, values: impl IntoIterator<Item = f64>) -> Self {
         self.ticks = Some(values.into_iter().collect());
@@ -145,7 +145,8 @@ impl Axis {
 }
 
 impl Laid {
-    /// Returns the position of a value, or `None` if it cannot be on this axis.
+    /// Returns the position of a value, or `None` if it cannot be on this axis: NaN, an infinity,
+    /// or on a logarithmic axis a value that is not positive.
     pub(super) fn position(&self, value: f64) -> Option<f64> {
         let position = if self.log { value.log10() } else { value };
         position.is_finite().then_some(position)
@@ -198,7 +199,8 @@ fn nice_step(rough: f64) -> f64 {
     step.unwrap_or(10.0) * power
 }
 
-/// Formats a value on a logarithmic axis: plain if it is short, otherwise as a power of ten.
+/// Formats a value on a logarithmic axis: plain from 0.001 to below 10 million, otherwise with a
+/// power of ten.
 fn log_words(value: f64) -> String {
     if (0.001..1e7).contains(&value) {
         return thousands(&number(value));

@@ -111,7 +111,7 @@ fn mesh<'a, 'b>(
     Ok(chart)
 }
 
-/// Draws the legend from `top` on, wrapped, and returns its lower end.
+/// Draws the legend from `top` on, wrapped, and returns the y of its lower end.
 fn draw_legend<'a>(plot: &Plot, root: &Area<'a>, top: i32) -> std::result::Result<i32, Error<'a>> {
     let (mut left, mut middle) = (MARGIN, top + 8);
     for (index, series) in plot.series.iter().enumerate() {
@@ -315,7 +315,8 @@ fn clip(path: &[(f64, f64)], low: (f64, f64), high: (f64, f64)) -> Vec<Vec<(f64,
     pieces
 }
 
-/// Returns the part of the segment within all four edges, by Liang and Barsky's algorithm.
+/// Returns the part of the segment within all four edges, by Liang and Barsky's algorithm; `None`
+/// if all of it is outside.
 fn clip_segment(
     from: (f64, f64),
     to: (f64, f64),

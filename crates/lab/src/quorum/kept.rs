@@ -10,7 +10,7 @@ pub struct Kept {
     pub(crate) term: u64,
     pub(crate) vote: u64,
     pub(crate) commit: u64,
-    /// Log entries carry only the term in which each was written: one entry per election.
+    /// Term of each log entry. Entries carry nothing else; there is one per election.
     pub(crate) entry_terms: Vec<u64>,
 }
 

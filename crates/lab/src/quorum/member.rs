@@ -15,15 +15,15 @@ use super::{Error, Kept};
 /// Parameters of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Its number, starting at 1.
+    /// Number of this member, from 1 to `members`.
     pub id: u8,
     /// Number of members; three tolerate the loss of one.
     pub members: u8,
     /// Interval between two rounds of the leader's heartbeats.
     pub heartbeat: Duration,
-    /// Missed heartbeats before a member calls an election; at least 3.
+    /// Number of missed heartbeats before a member calls an election; at least 3.
     pub timeout_heartbeats: u8,
-    /// Seed of its random delays; members need different seeds.
+    /// Seed of this member's random delays; members need different seeds.
     pub seed: u64,
 }
 
@@ -34,9 +34,10 @@ pub struct Counters {
     pub malformed: u64,
     /// Vote requests that arrived soon after a leader's message or after this member's start.
     pub too_early: u64,
-    /// Steps that Raft rejected, such as those of unknown members.
+    /// Steps that Raft rejected, or that no correct member can have sent, such as those of unknown
+    /// members.
     pub refused: u64,
-    /// Datagrams dropped at a full send queue.
+    /// Datagrams that were not queued for sending, because the queue was full.
     pub unsent: u64,
 }
 
@@ -111,7 +112,8 @@ impl Member {
         self.leads_until.is_some_and(|until| now < until)
     }
 
-    /// Returns the end of this member's lease, if it has one.
+    /// Returns the end of this member's lease by its own clock, which may have passed since the
+    /// last call; `None` if it does not lead.
     pub fn leads_until(&self) -> Option<Instant> {
         self.leads_until
     }
@@ -173,7 +175,8 @@ impl Member {
         self.settle(now);
     }
 
-    /// Returns state that must be persisted before any further send, or `None` if nothing changed.
+    /// Returns state that must be persisted before any further send, or `None` if nothing changed
+    /// since the last call.
     pub fn poll_keep(&mut self) -> Option<&Kept> {
         std::mem::take(&mut self.unkept).then_some(&self.kept)
     }
@@ -251,7 +254,7 @@ impl Member {
     }
 
     /// Returns the length of a lease: the minimum time before any member votes again, less one tick
-    /// that may follow at once, less the clock drift over that time.
+    /// that may follow immediately, less the clock drift over that time.
     fn lease(&self) -> Duration {
         let tick = self.config.heartbeat / TICKS as u32;
         let ticks = u32::from(self.config.timeout_heartbeats) * TICKS as u32 - 1;
@@ -337,10 +340,11 @@ fn storage(members: u8, kept: &Kept) -> MemStorage {
 /// Raft ticks per heartbeat interval; election timeouts are spread in these steps.
 const TICKS: usize = 4;
 const TIMEOUT_HEARTBEATS_MIN: u8 = 3;
-/// Clock rates differ by less than 1 in 500; crystals by 1 in 5000.
+/// Inverse of the assumed difference of clock rates: less than 1 in 500. Crystals differ by 1 in
+/// 5000.
 const DRIFT: u32 = 500;
 /// Upper limit on terms, far beyond any real number of elections.
 const TERM_MAX: u64 = 1 << 62;
 const INFLIGHT_MAX: usize = 16;
-/// Messages to two members, for several rounds.
+/// Maximum length of the send queue: messages to two members, for several rounds.
 const OUTBOX_MAX: usize = 64;

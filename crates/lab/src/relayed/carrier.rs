@@ -14,11 +14,11 @@ pub(super) enum Carrier {
 pub(super) struct Plain {
     datagram_bytes_max: usize,
     route: Route,
-    /// Units sent so far, by channel.
+    /// Number of units sent so far, by channel.
     sent: [u64; 2],
     outbox: VecDeque<Vec<u8>>,
     events: VecDeque<Event>,
-    /// Received parts of incomplete units.
+    /// Received parts of incomplete units, by channel and number of the unit.
     parts: BTreeMap<(u8, u64), BTreeMap<u32, Vec<u8>>>,
 }
 
@@ -36,8 +36,8 @@ impl Plain {
         }
     }
 
-    /// Fragments a unit into datagrams that begin with their channel, their unit's number and the
-    /// number of datagrams.
+    /// Fragments a unit into datagrams, which begin with the channel, the unit's number, the number
+    /// of the unit's datagrams, and the datagram's place among them.
     fn send(&mut self, channel: ChannelNumber, unit: &[u8]) -> UnitNumber {
         let number = self.sent[usize::from(channel.get())];
         self.sent[usize::from(channel.get())] += 1;
@@ -126,5 +126,5 @@ impl Transport for Carrier {
     }
 }
 
-/// Channel, unit, number of parts, part.
+/// Size of what precedes the content of a datagram: channel, unit, number of parts, part.
 const HEAD_BYTES: usize = 17;

@@ -10,7 +10,7 @@ pub(super) struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// Adds those of the newest round trips that are not recorded yet.
+    /// Records those of the session's `newest` round trips that are not recorded yet.
     pub(super) fn take<'a>(&mut self, newest: impl Iterator<Item = &'a RoundTrip>) {
         for trip in newest {
             if trip.number >= self.next_number {
@@ -20,7 +20,7 @@ impl RoundTrips {
         }
     }
 
-    /// Returns those whose ping was sent between the two instants.
+    /// Returns the samples whose ping was sent at `from` or later, and before `until`.
     pub(super) fn within(&self, from: Instant, until: Instant) -> Vec<Sample> {
         let is_within =
             |sample: &&Sample| (from..until).contains(&(Instant::ZERO + sample.sent_at));

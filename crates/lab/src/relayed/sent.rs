@@ -1,7 +1,7 @@
 use tautline_scenario::measure::Unit;
 use tautline_units::{ByteCount, Duration, Instant};
 
-/// A unit or datagram sent, with its arrival time.
+/// A unit or datagram sent, with its arrival time; `None` if it never arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) at: Instant,
@@ -15,7 +15,7 @@ impl Sent {
         Self { at: unit.offered.at, bytes: unit.offered.bytes, arrived }
     }
 
-    /// Returns its delay; `None` if it never arrived.
+    /// Returns the time from sending to arrival; `None` if it never arrived.
     pub(crate) fn delay(&self) -> Option<Duration> {
         self.arrived.map(|arrived| arrived.since(self.at))
     }

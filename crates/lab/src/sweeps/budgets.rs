@@ -47,23 +47,27 @@ pub struct Figures {
     pub encoded: u64,
     /// Slices that the session refused, of the [`encoded`](Self::encoded) ones.
     pub refused: u64,
-    /// IDRs among them.
+    /// IDRs among the [`encoded`](Self::encoded) slices.
     pub idrs: u64,
     /// Pictures per second with at least one encoded slice, after the settling time.
     pub picture_rate: f64,
-    /// Share of these that were shown complete and clean.
+    /// Share of the pictures counted in [`picture_rate`](Self::picture_rate) that were shown
+    /// complete and clean.
     pub whole: f64,
     /// Time from the start of a picture's readout to the display of its last strip, ms, ascending.
     pub picture_ms: Vec<f64>,
-    /// The same for each slice.
+    /// Time from the start of a slice's readout to its display, ms, ascending; only slices shown
+    /// clean.
     pub slice_ms: Vec<f64>,
-    /// Time from the start to the display of the first complete picture.
+    /// Time from the start of the drive to the display of the first complete picture; `None` if
+    /// there was none.
     pub first_at: Option<Duration>,
-    /// Longest time between two complete pictures after that.
+    /// Longest time between the displays of two consecutive complete pictures; the whole measured
+    /// time if there were no two.
     pub freeze: Duration,
     /// Share of the links' capacity in use, headers included, after the settling time.
     pub used: f64,
-    /// Share of the links' capacity used by the H.264 bytes of displayed slices.
+    /// Share of the links' capacity used by the H.264 bytes of complete pictures.
     pub goodput: f64,
     /// Luma PSNR of complete pictures at the source's size, dB, ascending; empty unless requested.
     pub psnr: Vec<f64>,
@@ -250,5 +254,5 @@ const HEADERS_BYTES: u64 = 28;
 const SETTLING: Duration = Duration::from_secs(3);
 const ONE_WAY: Duration = Duration::from_millis(20);
 const QUEUE: Duration = Duration::from_secs(1);
-/// A mobile link's downlink is faster than its uplink.
+/// Rate of a downlink over that of its uplink: in mobile networks the downlink is faster.
 const DOWN_FACTOR: f64 = 4.0;

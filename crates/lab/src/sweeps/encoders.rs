@@ -20,9 +20,9 @@ use crate::quality::{Point, bd_rate};
 pub enum Scene {
     /// The simulated camera at 1280x720 and 60 pictures per second.
     Simulated,
-    /// The same at 1920x1088 and 30.
+    /// The simulated camera at 1920x1088 and 30 pictures per second.
     SimulatedFullHd,
-    /// The same at a small size, for speed.
+    /// The simulated camera at 352x192 and 60 pictures per second, for speed.
     SimulatedSmall,
     /// A video, scaled to 1280x720 and motion-interpolated to 60 pictures per second; needs ffmpeg.
     Clip(PathBuf),
@@ -71,15 +71,16 @@ pub struct Trial {
     /// Excess of the luma step in the coding error between strips over that within them, as a
     /// share.
     pub seams: f64,
-    /// VMAF, if ffmpeg has it.
+    /// Mean VMAF; `None` at a quantizer, in a quick run, and if ffmpeg lacks it.
     pub vmaf: Option<f64>,
     /// The encoder's CPU time per slice, ms, ascending; without IDRs.
     pub encoding: Vec<f64>,
-    /// The decoder's CPU time per slice, likewise.
+    /// The decoder's CPU time per slice, ms, ascending; IDRs included.
     pub decoding: Vec<f64>,
     /// Slice sizes relative to their budgets, ascending; without IDRs; empty at a quantizer.
     pub sizes: Vec<f64>,
-    /// The same for complete pictures.
+    /// Sizes of complete pictures relative to their budgets, ascending; without the first; empty at
+    /// a quantizer.
     pub picture_sizes: Vec<f64>,
     /// Encoding load as a share of one processor.
     pub load: f64,
@@ -129,7 +130,7 @@ impl Comparison {
         Ok(Self { footage: footage.name, trials })
     }
 
-    /// Returns the anchor of the BD-rates.
+    /// Returns the anchor of the BD-rates; `None` without trials.
     pub fn anchor(&self) -> Option<Backend> {
         self.trials.first().map(|trial| trial.backend)
     }
@@ -141,13 +142,13 @@ impl Comparison {
         backends
     }
 
-    /// Returns the result of an encoder at a bitrate.
+    /// Returns the result of an encoder held to a bitrate; `None` if it was not tested there.
     pub fn held(&self, backend: Backend, bitrate: Bitrate) -> Option<&Trial> {
         self.of_backend(backend).find(|trial| trial.wanted == Some(bitrate))
     }
 
     /// Returns an encoder's bitrate excess over the anchor at equal PSNR, as a share: first at the
-    /// bitrates, then at the quantizers.
+    /// bitrates, then at the quantizers. `None` as for [`bd_rate`].
     pub fn excess(&self, backend: Backend) -> [Option<f64>; 2] {
         let curve = |backend: Backend, held: bool| -> Vec<Point> {
             let of_kind = self.of_backend(backend).filter(|trial| trial.wanted.is_some() == held);
@@ -203,7 +204,7 @@ impl Comparison {
     }
 }
 
-/// A table for readers: one line per trial, then the BD-rates.
+/// Writes a table for readers: one line per trial, then the BD-rates.
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.footage)?;
@@ -239,7 +240,7 @@ impl fmt::Display for Comparison {
 }
 
 impl Scene {
-    /// Returns its name without rendering it.
+    /// Returns the scene's name, without rendering the scene.
     pub fn name(&self) -> String {
         match self {
             Self::Simulated => "simulated 720p60".to_owned(),

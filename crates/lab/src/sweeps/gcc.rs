@@ -122,7 +122,8 @@ pub fn there() -> SocketAddr {
     SocketAddr::from(([10, 0, 9, 9], 5_000))
 }
 
-/// WebRTC reports every 50 to 250 ms, more often at higher rates; from 400 kbit/s on, every 50 ms.
+/// Time from the first unreported arrival to its report. WebRTC reports every 50 to 250 ms, more
+/// often at higher rates; from 400 kbit/s on, every 50 ms.
 const REPORT_INTERVAL: Duration = Duration::from_millis(50);
 
 #[cfg(test)]

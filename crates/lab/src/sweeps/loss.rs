@@ -33,7 +33,7 @@ use crate::pictures::footage::{Footage, Size};
 use crate::pictures::x264::Settings;
 use crate::quality;
 
-/// Number of pictures, and their loss.
+/// Length of a stream, its losses, and when the vehicle learns of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Faults {
     /// Pictures of the strip.
@@ -58,7 +58,7 @@ pub struct Passed {
     pub recovery: Vec<f64>,
     /// IDRs coded, including the first.
     pub idrs: usize,
-    /// True if ffmpeg was available to decode it too.
+    /// True if ffmpeg decoded the stream too; false if it is not installed.
     pub by_ffmpeg: bool,
 }
 
@@ -122,7 +122,7 @@ struct Way {
     backend: Backend,
     /// True if the vehicle receives the operator's reports.
     hears: bool,
-    /// Maximum number of pictures affected by a loss, without a further one.
+    /// Maximum number of pictures affected by a loss, without a further one; `None` if unknown.
     most: Option<usize>,
 }
 

@@ -79,13 +79,14 @@ impl Comparison {
         Ok(Self { footage: (footage.name, hash), curves })
     }
 
-    /// Returns our bitrate excess over another encoder at equal PSNR, as a share.
+    /// Returns our bitrate excess over another encoder at equal PSNR, as a share; `None` as for
+    /// [`bd_rate`].
     pub fn excess(&self, other: &Curve) -> Option<f64> {
         bd_rate(&other.points, &self.curves.first()?.points)
     }
 }
 
-/// A table for readers.
+/// Writes a Markdown table for readers.
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, hash) = &self.footage;

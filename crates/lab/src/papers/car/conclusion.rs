@@ -84,7 +84,7 @@ fn run(_: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::committed(videos.measurement, Findings { tables, plots, rows, notes }))
 }
 
-/// A quality figure: its name, its value and its confidence interval.
+/// A measure of picture quality: its name, and its value in dB with the half width of its interval.
 #[derive(Clone, Copy)]
 struct Figure {
     said: &'static str,
@@ -147,7 +147,8 @@ fn best(network: &[&Line], figure: Figure) -> Option<Row> {
     Some(Row::new(what, "dB", value).note(note))
 }
 
-/// Judges how many others have a better picture at no more bytes; the requirement is none.
+/// Returns a row with the number of other transports that have a better picture at no more bytes
+/// than `own`; the requirement is none. Not judged if a transport has too few seeds.
 fn beaten(network: &[&Line], own: &Line, figure: Figure) -> Row {
     let name = said(&own.transport);
     let better = better(network, own, figure);
@@ -220,7 +221,7 @@ fn plots(networks: &[Vec<&Line>]) -> Vec<Plot> {
     networks.iter().enumerate().map(plot).collect()
 }
 
-/// Smallest visible difference.
+/// Smallest visible difference of the PSNR, dB.
 const LEAST_DB: f64 = 0.1;
 
 #[cfg(test)]

@@ -134,7 +134,8 @@ fn delay(_: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::committed(transports.measurement, Findings { tables, plots, rows, notes }))
 }
 
-/// Judges a row against the paper's bound if it has several seeds.
+/// Sets the paper's bound as the row's published value, and as its tolerance if it has enough
+/// seeds.
 fn bounded(row: Row, seeds: u64) -> Row {
     let row = row.published(JITTER_MAX_MS);
     match seeds >= SEEDS_LEAST {
@@ -145,7 +146,9 @@ fn bounded(row: Row, seeds: u64) -> Row {
     }
 }
 
-/// Returns whether retransmitting transports have more jitter than UDP, at each loss.
+/// Returns a row for each loss and each retransmitting transport: its jitter less that of UDP,
+/// judged by whether it is more, as the paper says. Combinations that were not measured have no
+/// row.
 fn reliable(transports: &Transports, rtt: u64) -> Vec<Row> {
     let rows = LOSSES.iter().flat_map(|loss| {
         let line = |name| transports.line(name, RATE_OF_ALL, *loss, rtt);
@@ -162,7 +165,7 @@ fn reliable(transports: &Transports, rtt: u64) -> Vec<Row> {
     rows.collect()
 }
 
-/// Plots a figure over the loss, one plot per round-trip time.
+/// Plots the figure `of` at 1200 kB/s over the loss, one plot per round-trip time.
 fn by_loss(
     transports: &Transports,
     name: &str,

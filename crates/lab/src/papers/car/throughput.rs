@@ -70,8 +70,8 @@ fn plot(transports: &Transports, rtt: u64) -> Plot {
     plot
 }
 
-/// Returns the statements about Fig. 3 in the paper's text, as far as they can be compared with
-/// figures.
+/// Returns rows that compare the figures at one rate and round-trip time with the paper's
+/// statements about Fig. 3. Transports that were not measured have no row.
 fn judged(transports: &Transports, rate: u64, rtt: u64) -> Vec<Row> {
     let line = |name| transports.line(name, rate, PLOTTED_LOSS, rtt);
     let place = format!("{rate} kB/s, {rtt} ms round trip");
@@ -157,7 +157,7 @@ pub(crate) const TABLE_2: Experiment = Experiment {
     run: intervals,
 };
 
-/// Shows the intervals between UDP's received packets.
+/// Shows the mean time between UDP's packets, lost ones counted, at each of the paper's rates.
 fn intervals(_: &Run<'_>) -> Result<Outcome> {
     let transports = Transports::read()?;
     let (mut table, mut rows) =

@@ -22,7 +22,7 @@ pub(super) struct Line {
     pub(super) loss_percent: f64,
     pub(super) rtt_ms: u64,
     pub(super) seeds: u64,
-    /// Duration for which packets were offered.
+    /// Duration for which packets were offered, s.
     pub(super) seconds: u64,
     /// Share of the offered packets that arrived.
     pub(super) received_share: f64,
@@ -37,11 +37,11 @@ pub(super) struct Line {
     pub(super) network_bytes_per_byte: f64,
 }
 
-/// Name of a transport in the testbed, and in the paper or by its authors.
+/// A transport's name in the testbed's tables, and the one shown to readers.
 pub(super) struct Name {
     pub(super) here: &'static str,
     pub(super) said: &'static str,
-    /// True if it is in the paper.
+    /// True if the paper measures this transport.
     pub(super) is_papers: bool,
 }
 
@@ -62,7 +62,7 @@ impl Transports {
     }
 
     /// Returns one transport's line of a rate, loss and round-trip time; of several durations, the
-    /// longest.
+    /// longest. `None` if it was not measured.
     pub(super) fn line(
         &self,
         transport: &str,
@@ -77,7 +77,8 @@ impl Transports {
         self.lines.iter().filter(is).max_by_key(|line| line.seconds)
     }
 
-    /// Returns a figure at 1200 kB/s over the loss for each of `drawn`, with its intervals.
+    /// Returns one curve for each transport of `drawn` that was measured: the figure `of` at 1200
+    /// kB/s over the loss, with its intervals.
     pub(super) fn over_loss(
         &self,
         drawn: &[&str],
@@ -127,7 +128,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static Name> {
     NAMES.iter()
 }
 
-/// Returns a transport's display name.
+/// Returns a transport's display name, or `here` if the transport is unknown.
 pub(super) fn said(here: &str) -> &str {
     names().find(|name| name.here == here).map_or(here, |name| name.said)
 }
@@ -210,11 +211,11 @@ const NAMES: [Name; 20] = [
     Name { here: "quic-datagrams", said: "QUIC, datagrams", is_papers: false },
     Name { here: "udp-lite-sealed", said: "UDP-Lite, sealed", is_papers: false },
 ];
-/// The one constant rate at which today's transports were measured too.
+/// The one rate, in kB/s, at which the transports that the paper lacks were measured too.
 pub(super) const RATE_OF_ALL: u64 = 1200;
 /// Minimum number of seeds for a meaningful confidence interval.
 pub(super) const SEEDS_LEAST: u64 = 3;
-/// Reason of every experiment that shows these lines.
+/// The reason why no mutation turns a row of these experiments red.
 pub(super) const SPARED: Mutation = Mutation::Spared(
     "It shows the results of `make transports`: no change of the code alters committed numbers.",
 );

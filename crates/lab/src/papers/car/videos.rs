@@ -116,7 +116,8 @@ pub(super) struct Line {
     pub(super) codec: String,
     pub(super) loss_percent: f64,
     pub(super) rtt_ms: u64,
-    /// Power of the wireless network, which has its own losses and delays.
+    /// Received power in the wireless network, which has its own losses and delays; `None` on a
+    /// wire.
     pub(super) power_dbm: Option<i64>,
     pub(super) seeds: u64,
     pub(super) received_share: f64,
@@ -155,7 +156,7 @@ impl Videos {
         })
     }
 
-    /// Returns the same for the paper's wireless network.
+    /// Returns a transport's line for the paper's codec in the paper's wireless network.
     fn air(&self, transport: &str) -> Option<&Line> {
         self.lines.iter().find(|line| {
             (line.transport.as_str(), line.codec.as_str()) == (transport, PAPERS_CODEC)
@@ -243,8 +244,8 @@ fn wireless(videos: &Videos) -> Vec<Row> {
     rows
 }
 
-/// Judges whether UDP or another is better by the sign of the paper's difference: its values are
-/// from another video.
+/// Returns a row with a transport's figure less that of UDP, each given with its published value.
+/// It is judged only by the sign of the paper's difference, which is of another video.
 fn order(place: &str, one: (&Line, f64), udp: (&Line, f64), pick: fn(&Line) -> (f64, f64)) -> Row {
     let ((line, published), (udp, udp_published)) = (one, udp);
     let ((value, ci), (udp_value, udp_ci)) = (pick(line), pick(udp));
@@ -282,8 +283,8 @@ fn wireless_orders(videos: &Videos) -> Vec<Row> {
     rows
 }
 
-/// Returns the effect of a 30 ms limit: in the paper it changes only TCP's figures, and improves
-/// them.
+/// Returns a row for each transport with the change of its PSNR by a limit of 30 ms. In the paper
+/// the limit changes only TCP's figures, and improves them.
 fn moved(videos: &Videos, rtt_ms: u64) -> Vec<Row> {
     let rows = PUBLISHED.iter().filter_map(|it| {
         let line = videos.wire(it.here, rtt_ms)?;
@@ -356,14 +357,14 @@ pub(super) fn notes() -> Vec<String> {
     ]
 }
 
-/// One transport in the paper's Table 3, dB.
+/// PSNR of one transport in the paper's Table 3, dB.
 pub(super) struct Published {
     pub(super) here: &'static str,
-    /// 1.5 % loss on a wire.
+    /// On a wire with 1.5 % loss, without a buffer.
     wire: f64,
-    /// The same, with a buffer of 30 ms.
+    /// On a wire with 1.5 % loss, with a buffer of 30 ms.
     pub(super) buffered: f64,
-    /// Wireless at -35 dBm.
+    /// In the wireless network at -35 dBm.
     wireless: f64,
 }
 

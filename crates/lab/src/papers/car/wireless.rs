@@ -145,8 +145,8 @@ fn losses(line: &Line, power: i64) -> [Row; 2] {
     }
 }
 
-/// Returns the mean jitter of each of the paper's transports with cross traffic, and its number of
-/// seeds.
+/// Returns, for each of the paper's transports at each power with cross traffic, its name with the
+/// power, its mean jitter in ms, and its number of seeds.
 pub(super) fn jitters() -> Result<Vec<(String, f64, u64)>> {
     let is = |line: &Line| (line.disturbed, line.rate_kbyte_per_s) == (true, FIG_4_RATE);
     let lines = Air::read()?.lines;
@@ -325,8 +325,9 @@ struct Air {
     measurement: Measurement,
 }
 
-/// One transport at one rate and power: means over seeds; percentiles over the seconds of all
-/// seeds.
+/// One transport at one rate and power, with or without cross traffic (`disturbed`): means over
+/// seeds. `second_p10` to `second_p90` are percentiles of the throughput over the seconds of all
+/// seeds, kB/s.
 #[derive(Clone, Debug, Deserialize)]
 struct Line {
     transport: String,
@@ -386,7 +387,8 @@ const PUBLISHED_CEILINGS: [(&str, [(i64, f64); 3]); 2] = [
 const SATURATING: u64 = 5000;
 const FIG_4_RATE: u64 = 2000;
 const BIT_ERRORS_RATE: u64 = 1200;
-/// Share of the bytes of a UDP-Lite packet that are behind IP's and its own header, and our 12.
+/// Percentage of the bytes of a UDP-Lite packet that no checksum covers: all but the headers of IP
+/// and UDP-Lite and our 12 bytes.
 const UNCOVERED_PERCENT: f64 = 1316.0 / 1356.0 * 100.0;
 const SEALED: &str = "udp-lite-sealed";
 /// Subset to plot: more lines would be indistinguishable.

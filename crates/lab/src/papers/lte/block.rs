@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use tautline_fec::Error;
 use tautline_fec::block::Code;
 
-/// One block's packets, sent repeatedly.
+/// The source and repair packets of one block, and its decoder; every trial sends the same packets.
 pub(super) struct Block {
     code: Code,
     packets: Vec<Vec<u8>>,
@@ -14,7 +14,8 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Creates a block of `source_count` random packets with repair packets up to `packet_count`.
+    /// Creates a block of `packet_count` packets: `source_count` random source packets, and repair
+    /// packets as the rest.
     pub(super) fn new(
         source_count: usize,
         packet_count: usize,
@@ -34,8 +35,8 @@ impl Block {
     }
 
     /// Passes the packets to the decoder in the order of their delays, and returns the delay of the
-    /// one that completes the block, or `None` if the block stays incomplete. A packet with an
-    /// infinite delay is lost.
+    /// one that completes the block, in the unit of `delays`, or `None` if the block stays
+    /// incomplete. A packet with an infinite delay is lost.
     pub(super) fn complete_after(&mut self, delays: &[f64]) -> Result<Option<f64>> {
         let mut order: Vec<usize> =
             (0..delays.len()).filter(|index| delays[*index].is_finite()).collect();

@@ -47,8 +47,9 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// K and N of the figure.
+/// K of the figure: source packets of a block.
 const K: u32 = 6;
+/// N of the figure: packets of a coded block.
 const N: u32 = 8;
 const DELAY_MEAN: f64 = 20.0;
 const DELAY_DEVIATION: f64 = 5.0;
@@ -57,12 +58,12 @@ const LEVEL: f64 = 0.95;
 /// Size of a simulated packet; the delays do not depend on it.
 const PACKET_BYTES: usize = 8;
 
-/// One way to send a block, which is complete with the `place`-th of `count` packets.
+/// One way to send a block, which is complete when `place` of its `count` packets have arrived.
 struct Curve {
     place: u32,
     count: u32,
     name: &'static str,
-    /// Latencies in ms, ascending.
+    /// Latencies of the simulated blocks in ms, ascending.
     simulated: Vec<f64>,
 }
 
@@ -86,7 +87,8 @@ fn quantile(place: u32, count: u32, probability: f64) -> Result<f64> {
     Ok(OrderStatistic::new(place, count)?.gaussian_quantile(&delay, probability)?)
 }
 
-/// Sends blocks with both curves' protection, with the same delays for their source packets.
+/// Adds to both curves the latencies of simulated blocks, with the same delays for the source
+/// packets of a block with and without repair packets; sorts them at the end.
 fn simulate(run: &Run<'_>, curves: &mut [Curve; 2]) -> Result<()> {
     let blocks = run.choose(20_000, 2_000_000);
     let mut random = ChaCha8Rng::seed_from_u64(run.seed);

@@ -145,8 +145,8 @@ impl Block {
     }
 }
 
-/// Returns the minimum time of `work` within the budget, over several runs: a single one may be
-/// interrupted by another process.
+/// Runs `work` until the budget is spent, and at least [`RUNS_MIN`] times. Returns the minimum time
+/// of a run: a single one may be interrupted by another process.
 fn best_time(budget: Duration, mut work: impl FnMut() -> Result<()>) -> Result<Duration> {
     let clock = Clock::start();
     let mut best = Duration::MAX;
@@ -253,7 +253,7 @@ fn notes(best: Kernel) -> Vec<String> {
     ]
 }
 
-/// Returns whether [`FACTOR`] is required of this kernel.
+/// Returns whether the kernel uses GFNI: rows require [`FACTOR`] only of such a kernel.
 fn is_gfni(kernel: Kernel) -> bool {
     #[cfg(target_arch = "x86_64")]
     return matches!(kernel, Kernel::Gfni256(_) | Kernel::Gfni512(_));
@@ -288,7 +288,7 @@ const QUICK_FACTOR: f64 = 3.0;
 const WHY: &str = "asked of kernels for GFNI, over the paper's laptop; a tenth of it in a quick run, which hardly \
                    warms up and may share its core with other tests";
 const RUNS_MIN: u32 = 5;
-/// K.
+/// Number of source packets: K of the table.
 const SOURCES: usize = 100;
 const PACKET_BYTES: usize = 1296;
 

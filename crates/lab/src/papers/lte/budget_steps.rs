@@ -88,9 +88,11 @@ struct Slice {
     strip: usize,
     budget: ByteCount,
     bytes: usize,
-    /// Its budget level, and the number of earlier slices of its strip at that level.
+    /// Index of its budget in the list of levels.
     level: usize,
+    /// Number of earlier slices of its strip since the level began.
     after: usize,
+    /// True if its level is lower than the level before.
     is_lower: bool,
 }
 
@@ -239,5 +241,5 @@ fn around() -> Table {
     Table::new("after-steps", columns)
 }
 
-/// Listed slices of each strip after a step.
+/// Number of slices of each strip that are listed after a step.
 const LISTED: usize = 6;

@@ -3,7 +3,7 @@
 //! The paper drives a car between cones, precisely, at its own latency, and prints no numbers. Here
 //! the simulated car laps the test track under `tautline-guard`. The driver is the test track's
 //! `Autopilot`, not a person. It sees the car as it was at the capture of the newest displayed
-//! picture, and reacts at once.
+//! picture, and reacts without delay.
 
 use anyhow::Result;
 use tautline_guard::Config;
@@ -57,8 +57,11 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
 /// One driving configuration.
 #[derive(Clone, Copy, Debug)]
 struct Case {
+    /// Index into [`FORESIGHTS`].
     foresight: usize,
+    /// Index into [`GUARDS`].
     guard: usize,
+    /// Delay added to the round trip.
     added_ms: u64,
 }
 
@@ -75,7 +78,7 @@ struct All<'a> {
 
 /// Extrapolation of a picture by the driver: a name, and the share of the delay.
 const FORESIGHTS: [(&str, f64); 3] = [("none", 0.0), ("half", 0.5), ("all", 1.0)];
-/// The guards, by index.
+/// Names of the guard's configurations, by [`GUARD`], [`BOUND_ALONE`] and [`NO_BOUND`].
 const GUARDS: [&str; 3] = ["guard", "bound alone", "no bound"];
 const GUARD: usize = 0;
 const BOUND_ALONE: usize = 1;
@@ -100,8 +103,8 @@ impl Case {
     }
 }
 
-/// Returns the default settings, or lenient ones in which nothing is too late, with or without the
-/// bound.
+/// Returns the settings of one of [`GUARDS`]: the defaults, or lenient ones in which nothing is too
+/// late, with or without the bound of the speed by the loop age.
 fn config(guard: usize) -> Config {
     let ms = Duration::from_millis;
     let lenient = Latency {
@@ -173,7 +176,7 @@ impl All<'_> {
         rows
     }
 
-    /// Returns the network's delays, and whether the guard measured them.
+    /// Returns rows about the network's delays, and about the loop age that the guard measured.
     fn delays(&self) -> Vec<Row> {
         let unbound = self.of(0, NO_BOUND);
         let (least, most) = (&unbound[0], &unbound[self.added.len() - 1]);
@@ -196,7 +199,7 @@ impl All<'_> {
         ]
     }
 
-    /// Returns the effect of the guard for one driver.
+    /// Returns rows about the effect of the guard, for a driver with one foresight.
     fn compared(&self, foresight: usize, name: &str) -> Vec<Row> {
         let [guard, bound, none] =
             [GUARD, BOUND_ALONE, NO_BOUND].map(|guard| self.of(foresight, guard));
@@ -376,7 +379,7 @@ fn notes(laps: u64) -> Vec<String> {
 
 /// Delays added in a full run, in ms.
 const ADDED_MS: [u64; 11] = [0, 50, 100, 150, 200, 250, 300, 350, 400, 450, 500];
-/// Added ms from which a lap without a bound costs cones.
+/// Least added delay, in ms, at which a driver without a bound of the speed hits cones.
 const LATE_MS: u64 = 250;
-/// Added ms up to which the default guard drives without a stop.
+/// Largest added delay, in ms, at which the default guard permits a whole lap without a stop.
 const DRIVABLE_MS: u64 = 250;

@@ -66,13 +66,14 @@ fn many_links(run: &Run<'_>) -> Result<Outcome> {
     outcome("fig-6", "over one to four links", &measured, rows, note)
 }
 
-/// Length of each run; the paper's figures appear to show about as much.
+/// Length of each run in seconds, unless the run is quick; the paper's figures appear to show about
+/// as much.
 const SECONDS: u64 = 60;
 /// Packets per second: 1 MB/s.
 const PER_SECOND: u64 = (APPLICATION / PACKET_BYTES as f64) as u64;
-/// Number of lags in the mean.
+/// Number of lags over which the autocorrelation is averaged.
 const LAGS: usize = 50;
-/// Utilisation of every link, from the reference.
+/// Load of every link relative to its mean capacity, from the reference.
 const UTILISATION: f64 = 0.675;
 /// Number of packets in the paper's lower graph.
 const BEST: usize = 500;
@@ -112,9 +113,10 @@ const GRANTED: f64 = 1.1;
 
 /// One run.
 struct One {
+    /// Latencies of the packets that arrived in ms, in sending order.
     latencies: Vec<f64>,
     lost: f64,
-    /// Autocorrelation at each lag, from 0 on.
+    /// Autocorrelation of all latencies at each lag, from 0 to [`LAGS`].
     lags: Vec<f64>,
     best: f64,
     calmest: f64,
@@ -127,15 +129,17 @@ struct Measured {
     first: Vec<f64>,
     /// Autocorrelation at each lag from 0 on, mean of the runs.
     lags: Vec<f64>,
-    /// Its mean over lags 1 to 50.
+    /// Mean of `lags` over lags 1 to 50.
     correlation: f64,
-    /// The same for the [`BEST`] smallest latencies of each run in sending order, as in the paper.
+    /// Mean autocorrelation over lags 1 to 50 of only the [`BEST`] smallest latencies of each run,
+    /// in sending order, as in the paper.
     best: f64,
-    /// The same for the calmest stretch of [`BEST`] packets in each run.
+    /// Mean autocorrelation over lags 1 to 50 of only the [`calmest`] stretch of [`BEST`] packets
+    /// in each run.
     calmest: f64,
-    /// Maximum latency, median over the runs.
+    /// Maximum latency of a run in ms, median over the runs.
     largest: f64,
-    /// Share of packets lost.
+    /// Share of packets lost, mean of the runs.
     lost: f64,
     runs: usize,
 }
@@ -219,7 +223,7 @@ fn correlation_rows(measured: &Measured) -> [Row; 4] {
     ]
 }
 
-/// Judges the paper's statements about one link.
+/// Returns rows that judge the results of one link by the paper's statements.
 fn rows_of_one(measured: &Measured) -> Vec<Row> {
     let name = measured.name();
     let [correlation, best, calmest, lost] = correlation_rows(measured);
@@ -239,7 +243,7 @@ fn rows_of_one(measured: &Measured) -> Vec<Row> {
     vec![correlation, best, calmest, lost, largest.within(0.5).because(because)]
 }
 
-/// Shows the results over recorded links, with a source that follows the rate control.
+/// Returns rows, not judged, for recorded links with a source that follows the rate control.
 fn rows_of_recording(measured: &Measured) -> [Row; 3] {
     let name = measured.name();
     let row = |what: &str, unit: &str, value: f64| Row::new(format!("{name}: {what}"), unit, value);
@@ -371,7 +375,8 @@ fn best(latencies: &[f64]) -> Vec<f64> {
     order.into_iter().map(|at| latencies[at]).collect()
 }
 
-/// Returns the stretch of [`BEST`] packets with the smallest mean latency.
+/// Divides the latencies into stretches of [`BEST`] packets and returns the one with the smallest
+/// mean; all latencies if there are fewer.
 fn calmest(latencies: &[f64]) -> &[f64] {
     let sum = |stretch: &[f64]| stretch.iter().sum::<f64>();
     let stretches = latencies.chunks_exact(BEST);

@@ -9,11 +9,11 @@ use crate::plot::{Axis, Plot, Series};
 pub(super) struct Curves<'a> {
     footage: &'a str,
     average: Average,
-    /// Points of each mode, in order: dB and Mbit/s.
+    /// Points (dB, Mbit/s) of each mode, in the order of [`modes`].
     modes: [Vec<(f64, f64)>; MODES],
 }
 
-/// Population of a mean PSNR.
+/// Items over which a PSNR is averaged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Average {
     /// Single slices, as in the paper.
@@ -58,12 +58,14 @@ impl<'a> Curves<'a> {
         Self { footage, average, modes: std::array::from_fn(curve) }
     }
 
-    /// Returns the rate that each mode needs for a quality, Mbit/s; `None` if it does not reach it.
+    /// Returns the rate that each mode needs for a quality in dB, Mbit/s; `None` if the quality is
+    /// outside what was measured of the mode.
     pub(super) fn rates(&self, quality: f64) -> [Option<f64>; MODES] {
         self.modes.each_ref().map(|curve| rate_at(curve, quality))
     }
 
-    /// Returns the quality of each mode at its given rate, dB.
+    /// Returns the quality of each mode at its given rate, dB; `None` without a rate, or if the
+    /// rate is outside what was measured of the mode.
     pub(super) fn qualities(&self, rates: [Option<f64>; MODES]) -> [Option<f64>; MODES] {
         std::array::from_fn(|mode| value_at(&self.modes[mode], rates[mode]?))
     }
@@ -83,8 +85,9 @@ impl<'a> Curves<'a> {
         table.push(cells);
     }
 
-    /// Returns the quality up to which refresh is ahead of intra, and whether it is the best where
-    /// the paper claims so.
+    /// Returns a row with the quality up to which refresh is ahead of intra; NaN if it is nowhere.
+    /// The row's note says whether the paper's claim, that refresh is the best, holds at each of
+    /// [`PAPERS_BEST`].
     pub(super) fn claim(&self) -> Row {
         let words = PAPERS_BEST.map(|quality| format!("{} at {quality} dB", self.judge(quality)));
         let quantity = self.named("refresh ahead of intra up to");
@@ -139,7 +142,8 @@ impl<'a> Curves<'a> {
         format!("{quantity}, by {}, {}", self.average.name(), self.footage)
     }
 
-    /// Returns whether refresh needs a lower rate than intra and inter alone.
+    /// Returns in words whether the paper's claim holds at a quality: refresh without feedback
+    /// needs a lower rate than intra and inter, or reaches the quality where they do not.
     fn judge(&self, quality: f64) -> &'static str {
         match self.least_rates(quality).into() {
             (Some(0.0), Some(0.0)) => "is not measured",
@@ -149,8 +153,9 @@ impl<'a> Curves<'a> {
         }
     }
 
-    /// Returns the lowest rates of refresh without feedback, and of intra and inter. The value is 0
-    /// below the measured range, and `None` if no rate suffices.
+    /// Returns two rates in Mbit/s: the lowest of the refresh modes without feedback, and the
+    /// lowest of intra and inter. A rate is 0 if it is below the measured range, and `None` if no
+    /// rate suffices.
     fn least_rates(&self, quality: f64) -> [Option<f64>; 2] {
         [[BAND, COLUMNS], [INTRA, INTER]].map(|names| {
             let rates = names.iter().filter_map(|name| match self.reach(name, quality) {
@@ -241,23 +246,24 @@ fn index(name: &str) -> usize {
 }
 
 /// Returns the rate at which a curve of (value, rate) has a value, interpolated in the logarithm of
-/// the rate.
+/// the rate; `None` if no two neighbouring points enclose the value.
 fn rate_at(curve: &[(f64, f64)], value: f64) -> Option<f64> {
     let pair = curve.windows(2).find(|pair| (pair[0].0 >= value) != (pair[1].0 >= value))?;
     let share = (value - pair[0].0) / (pair[1].0 - pair[0].0);
     Some((pair[0].1.ln() + share * (pair[1].1.ln() - pair[0].1.ln())).exp())
 }
 
-/// Returns the value of a curve of (value, rate) at a rate.
+/// Returns the value of a curve of (value, rate) at a rate, interpolated in the logarithm of the
+/// rate; `None` if no two neighbouring points enclose the rate.
 fn value_at(curve: &[(f64, f64)], rate: f64) -> Option<f64> {
     let pair = curve.windows(2).find(|pair| (pair[0].1 >= rate) != (pair[1].1 >= rate))?;
     let share = (rate / pair[0].1).ln() / (pair[1].1 / pair[0].1).ln();
     Some(pair[0].0 + share * (pair[1].0 - pair[0].0))
 }
 
-/// The most important quality in the paper.
+/// The most important quality in the paper, dB.
 pub(super) const QUALITY_DB: f64 = 36.0;
-/// Qualities at which the paper claims that refresh is the best.
+/// Qualities in dB at which the paper claims that refresh is the best.
 const PAPERS_BEST: [f64; 2] = [QUALITY_DB, 37.0];
 const CROSSING_STEPS: u32 = 400;
 

@@ -51,7 +51,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// One choice of links.
+/// One choice of links to cut.
 struct Case {
     name: &'static str,
     choice: Choice,
@@ -131,7 +131,7 @@ fn table(measured: &mut [(&Case, Measures)]) -> Table {
     table
 }
 
-/// Plots the share of cuts with a longer gap.
+/// Plots, over the duration of a gap, the share of cuts with a gap of at least that duration.
 fn plot(measured: &mut [(&Case, Measures)]) -> Plot {
     let series = measured.iter_mut().map(|(case, measures)| {
         measures.gaps.sort_by(f64::total_cmp);

@@ -94,7 +94,8 @@ impl Subject<'_> {
         format!("{what}, {}, {}", self.backend, self.comparison.footage)
     }
 
-    /// Returns the BD-rates.
+    /// Returns a row with the BD-rate against the anchor for each way of coding: held to rates, and
+    /// at quantizers. None for the anchor itself, or without an anchor.
     fn excess(&self, is_own: bool) -> Vec<Row> {
         let Some(anchor) = self.comparison.anchor().filter(|anchor| *anchor != self.backend) else {
             return Vec::new();
@@ -148,8 +149,8 @@ impl Subject<'_> {
         })
     }
 
-    /// Returns times relative to another encoder's in the same run: ratios vary less between
-    /// machines.
+    /// Returns rows with the median time of a strip relative to that of each other encoder in the
+    /// same run: ratios vary less between machines.
     fn ratios(&self, trial: &Trial, bitrate: Bitrate) -> Vec<Row> {
         let others = self.comparison.backends().into_iter().filter(|other| *other != self.backend);
         let ratio = |other: Backend| {

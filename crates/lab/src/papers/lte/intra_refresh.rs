@@ -38,10 +38,11 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
 struct Trial {
     mode: Mode,
     qp: u8,
+    /// Mbit/s with the losses.
     mbps: f64,
     /// Mean PSNR of the slices in dB, and Mbit/s, without losses.
     clean: (f64, f64),
-    /// Mean of the slices' PSNR, dB.
+    /// Mean PSNR of the slices with the losses, dB.
     by_slices: f64,
     /// Mean PSNR of complete pictures in which one strip has the loss, dB.
     by_pictures: f64,
@@ -88,9 +89,9 @@ fn list(run: &Run<'_>, footage: &Strips, trials: &[Trial], findings: &mut Findin
 struct Cause {
     /// Intra's rate relative to that of band refresh, without losses.
     gain: f64,
-    /// Quality lost by band refresh, dB.
+    /// PSNR that the losses cost band refresh, at its rate for 36 dB without losses, dB.
     refresh_db: f64,
-    /// Quality lost by intra, dB.
+    /// PSNR that the losses cost intra, at its rate for 36 dB without losses, dB.
     intra_db: f64,
 }
 
@@ -114,7 +115,7 @@ impl Cause {
     }
 }
 
-/// Judges the claim where it is stated, in full runs.
+/// Sets the tolerance that the paper's claim states, unless the run is quick.
 fn judge(run: &Run<'_>, row: Row) -> Row {
     match run.quick {
         true => row.note("Not judged: three quantizers of a small picture are too few."),

@@ -106,20 +106,21 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Load of the modems relative to their mean capacities.
+/// Loads of the modems relative to their mean capacities, in a full run.
 const UTILISATIONS: [f64; 4] = [0.5, 0.55, 0.6, 0.65];
 /// Highest load at which the rate control still carries the full stream.
 const UTILISATION: f64 = 0.6;
 /// Load at which the reference matched the paper's gain, with queues and no rate control.
 const REFERENCE_LOAD: f64 = 0.675;
-/// Latency ranges of the plots, over modelled and over recorded links.
+/// Latency range of the plots of modelled links, ms.
 const MODELLED_MS: (f64, f64) = (15.0, 60.0);
+/// Latency range of the plot of recorded links, ms.
 const RECORDED_MS: (f64, f64) = (15.0, 300.0);
-/// The paper's gain at [`LEVEL`].
+/// The paper's gain at [`LEVEL`], ms.
 const PUBLISHED_GAIN: f64 = 8.5;
 const PUBLISHED_WITHIN: f64 = 2.5;
 const PUBLISHED_WHY: &str = "the 98.7 % of single packets, which few troughs of either link decide";
-/// The reference's gain over the same slices through the same link, uncoded.
+/// The reference's gain over the same slices through the same link, uncoded, ms.
 const HONEST_GAIN: f64 = 1.9;
 const HONEST_WITHIN: f64 = 0.6;
 const CARRIED_WHY: &str =
@@ -180,8 +181,8 @@ fn rows(run: &Run<'_>, gains: &[(f64, &Point)], middle: &Point, outages: &Point)
     rows
 }
 
-/// Judges the results under Tautline's own control, at the same load and at the reference's, next
-/// to the paper's control.
+/// Returns rows that judge Tautline's own control: at the load of the `paper`'s control, against
+/// whose latency it is held, and at the higher load of the reference.
 fn own_rows(run: &Run<'_>, same: &Point, higher: &Point, paper: &Point) -> Vec<Row> {
     let of = |load: f64, what: &str| format!("own control, load {load}: {what}");
     let carried = |load: f64, point: &Point| {
@@ -220,7 +221,8 @@ fn own_rows(run: &Run<'_>, same: &Point, higher: &Point, paper: &Point) -> Vec<R
     ]
 }
 
-/// Returns the utilisation between two points at which the paper's gain is reached.
+/// Returns the utilisation at which the gain of independent draws is the paper's, interpolated
+/// between two points; `None` if it is not between them.
 fn met_between((at_low, below): (f64, &Point), (at_high, above): (f64, &Point)) -> Option<f64> {
     let (low, high) = (below.gain_drawn(), above.gain_drawn());
     let share = (PUBLISHED_GAIN - low) / (high - low);

@@ -16,14 +16,14 @@ impl Latencies {
         self.sorted.iter().sum::<f64>() / self.sorted.len() as f64
     }
 
-    /// Returns the standard deviation.
+    /// Returns the standard deviation, ms.
     pub(super) fn deviation(&self) -> f64 {
         let mean = self.mean();
         let squares: f64 = self.sorted.iter().map(|latency| (latency - mean).powi(2)).sum();
         (squares / self.sorted.len() as f64).sqrt()
     }
 
-    /// Returns the quantile at `probability`.
+    /// Returns the quantile at `probability` from 0 to 1, ms: 1 is the maximum.
     pub(super) fn quantile(&self, probability: f64) -> f64 {
         let rank = (probability * self.sorted.len() as f64) as usize;
         self.sorted[rank.min(self.sorted.len() - 1)]

@@ -47,9 +47,9 @@ pub(super) struct Mode {
 /// Reaction of the encoder to feedback.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
-    /// None.
+    /// No reaction.
     None,
-    /// None, because every picture is an IDR.
+    /// No reaction: every picture is an IDR in any case.
     IntraOnly,
     /// This refresh, after a reported loss.
     Refresh(Refresh),
@@ -81,7 +81,8 @@ impl Coded {
 }
 
 impl Mode {
-    /// Returns whether the mode recovers only by means at the start of its stream.
+    /// Returns whether a loss stays visible to the end: the mode has neither refresh nor a reaction
+    /// to feedback.
     pub(super) fn never_recovers(&self) -> bool {
         self.answer == Answer::None && self.backend == Backend::Avc(LossRecovery::Idr)
     }
@@ -164,6 +165,7 @@ impl Mode {
 /// Feedback about the picture one round trip ago.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Heard {
+    /// It did not arrive.
     Lost,
     /// It arrived, but depends on one that did not.
     Corrupt,
@@ -176,6 +178,7 @@ enum Heard {
 struct Receiver {
     /// Consecutive pictures received.
     unbroken: u32,
+    /// True while the strip differs from its encoder's state.
     corrupt: bool,
     /// For each picture, whether it matched its encoder's state.
     clean: Vec<bool>,
@@ -252,7 +255,8 @@ pub(super) fn errors(slices: &[&[u8]], lost: &[bool], sources: &[Picture]) -> Re
     Ok(errors)
 }
 
-/// Returns the luma PSNR in dB for a sum of squared differences.
+/// Returns the luma PSNR in dB for a sum of squared differences over `samples`, at most
+/// [`PSNR_MAX`].
 pub(super) fn psnr(error: f64, samples: f64) -> f64 {
     quality::decibels(error / samples).min(PSNR_MAX)
 }
@@ -267,9 +271,10 @@ pub(super) const MODES: usize = if cfg!(feature = "x264") { 9 } else { 8 };
 pub(super) const PERIOD: u8 = 16;
 /// Pictures until a loss is reported: 100 ms at 60 per second.
 pub(super) const ROUND_TRIP: usize = 6;
-/// One round trip of pictures, and as many more that may be lost in sequence.
+/// Number of reference pictures: one round trip of them, and as many more that may be lost in
+/// sequence.
 const REFERENCES: u8 = 12;
-/// Cap for an exact picture, whose PSNR is infinite.
+/// Cap in dB for an exact picture, whose PSNR is infinite.
 const PSNR_MAX: f64 = 60.0;
 
 #[cfg(test)]

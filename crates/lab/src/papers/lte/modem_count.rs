@@ -106,7 +106,7 @@ impl OverRecordings {
     }
 }
 
-/// N for one to four links.
+/// Packets of a slice (N of the code, with K = 4) over one to four recorded links.
 const RECORDED_CODES: [usize; 4] = [4, 8, 7, 7];
 /// Load of the full uncoded stream relative to one link's mean capacity.
 const UTILISATION: f64 = 0.62;
@@ -124,7 +124,7 @@ struct Case {
     name: &'static str,
     links: usize,
     packet_count: usize,
-    /// Mean, standard deviation, 95 and 99.9 %, in ms; NaN if the reference lacks the last.
+    /// The reference's mean, standard deviation, 95th and 99.9th percentile of the latency, ms.
     reference: [f64; 4],
     judged: Judged,
 }
@@ -132,9 +132,9 @@ struct Case {
 /// Values of a case that are judged against the reference.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Judged {
-    /// All four.
+    /// All four values.
     Wholly,
-    /// Mean and 95 %: the tail depends on few outages.
+    /// Mean and 95th percentile only: the other two depend on few outages.
     Middle,
 }
 
@@ -195,6 +195,7 @@ impl Case {
 struct Measured {
     case: &'static Case,
     latencies: Latencies,
+    /// Share of slices that never arrived.
     lost: f64,
     /// Share of the source's maximum rate that arrived.
     carried: f64,
@@ -239,7 +240,7 @@ impl Measured {
     }
 }
 
-/// Judges the paper's statements about the third and the fourth modem.
+/// Returns rows that judge the paper's statements about the third and the fourth modem.
 fn claims(measured: &[Measured]) -> Vec<Row> {
     let of = |name: &str| {
         let found = measured.iter().find(|measured| measured.case.name == name);

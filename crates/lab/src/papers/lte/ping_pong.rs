@@ -125,7 +125,7 @@ fn buffers(passages: &[Passage]) -> (usize, usize) {
     (usual.unwrap_or(most), most)
 }
 
-/// Plots the first two pictures.
+/// Plots when the slices of the first two pictures are read, wait and are coded.
 fn diagram(workers: usize, passages: &[Passage]) -> Plot {
     let shown = &passages[..passages.len().min(2 * Layout::STRIP_COUNT)];
     let start = shown.first().map_or(Instant::ZERO, |passage| passage.captured_at);

@@ -82,13 +82,14 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Returns the share of slices whose size is within 10 % of the requested one.
+/// Returns the share of `shares`, sizes relative to the size looked up, from 0.9 to 1.1.
 fn within_tenth(shares: &[f64]) -> f64 {
     let within = shares.iter().filter(|share| (0.9..=1.1).contains(*share)).count();
     within as f64 / shares.len() as f64
 }
 
-/// Judges the 90th percentile of the deviation from the requested size.
+/// Returns a row with the 90th percentile of the deviation from the size looked up, judged in a
+/// full run.
 fn within(run: &Run<'_>, shares: &[f64]) -> Row {
     let off = crate::pictures::coding::sorted(shares.iter().map(|share| (share - 1.0).abs()));
     let off = crate::pictures::coding::quantile(&off, 0.9);
@@ -170,7 +171,7 @@ impl Statistics {
         Ok(Self { pairs })
     }
 
-    /// Returns the pairs with the best quality for each size.
+    /// Returns the pairs with a better mean PSNR than every pair of a smaller mean size.
     fn table(&self) -> Result<QpTable> {
         let mut by_size: Vec<(&Quantizers, &Sizes)> = self.pairs.iter().collect();
         by_size.sort_by(|a, b| a.1.mean().total_cmp(&b.1.mean()));
@@ -207,7 +208,7 @@ impl Statistics {
 }
 
 impl Sizes {
-    /// Codes every strip of the footage.
+    /// Codes every strip of the footage and adds the sizes and the PSNR of its P slices.
     fn take(&mut self, footage: &Footage, quantizers: Quantizers) -> Result<()> {
         let layout = Layout::of(footage.pictures[0].width(), footage.pictures[0].height())?;
         for strip in 0..Layout::STRIP_COUNT {
@@ -233,7 +234,7 @@ impl Sizes {
 
 /// Refresh of the paper: every macroblock is intra coded once in 16 pictures.
 const REFRESH: LossRecovery = LossRecovery::IntraRefresh { period: 16 };
-/// One refresh, after the IDR.
+/// Number of coded pictures: an IDR and one period of refresh.
 const PICTURES: usize = 17;
 const RATE: u32 = 60;
 const FINEST: u8 = 16;

@@ -23,7 +23,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Records the granted rate of one link with a source that fills its budget.
+/// Runs each link alone under both rate controls, with a source that fills its budget, and shows
+/// the granted rate over time.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let Recorded { sets: recordings, none } = Recorded::singles(run)?;
     let names = ["step", "wandering"].map(String::from).into_iter();
@@ -66,11 +67,13 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Mbit/s before and after the step, and during it.
+/// Capacity before and after the step, Mbit/s.
 const HIGH: f64 = 30.0;
+/// Capacity during the step, Mbit/s.
 const LOW: f64 = 8.0;
-/// Seconds after the warm-up.
+/// Time of the step down, in seconds after the warm-up.
 const DOWN_AT: u64 = 25;
+/// Time of the step up, in seconds after the warm-up.
 const UP_AT: u64 = 45;
 const STEP_SECONDS: u64 = 80;
 /// Mean capacity of the varying link, in bytes per second.
@@ -81,11 +84,11 @@ struct Ridden {
     name: String,
     control: Kind,
     came: Came,
-    /// Capacity of the recording, Mbit/s.
+    /// Mean capacity of the recording, Mbit/s; `None` for a link that is not recorded.
     capacity: Option<f64>,
 }
 
-/// Returns a source that fills its budget.
+/// Returns a stream over one link whose source fills its budget.
 fn filling(link: Pair, control: Kind, seconds: u64) -> Stream {
     let bytes = ByteCount::new(30_000);
     Stream { bytes, control, ..Stream::of_paper(vec![link], SOURCES, seconds) }
@@ -195,18 +198,19 @@ impl Ridden {
 const PROBATION_SECONDS: f64 = 2.3;
 /// Expected percentage of the capacity: a probation raises the rate by a fifth.
 const STEADY: f64 = 100.0 / 1.2;
-/// Share of the capacity to reach.
+/// Share of the capacity that is granted at the end of the climb after the step up.
 const CLIMBED: f64 = 0.8;
 
-/// Returns the grants that lasted for at least a second, each with its start: the rates between
-/// probations.
+/// Returns the grants that lasted for at least a second, each as (start in s, Mbit/s): the rates
+/// between probations.
 fn levels(looks: &[Look]) -> Vec<(f64, f64)> {
     let parts = looks.chunk_by(|a, b| a.granted == b.granted);
     let lasting = parts.filter(|part| part[part.len() - 1].second - part[0].second >= 1.0);
     lasting.map(|part| (part[0].second, part[0].granted)).collect()
 }
 
-/// Returns the median ratio of a rise between levels, and the median time between two.
+/// Returns the median ratio of two consecutive levels of which the second is higher, and the median
+/// time in s between their starts; NaN without a rise.
 fn steps(levels: &[(f64, f64)]) -> (f64, f64) {
     let rising = levels.windows(2).filter(|pair| pair[1].1 > 1.01 * pair[0].1);
     let (raises, pauses): (Vec<f64>, Vec<f64>) =

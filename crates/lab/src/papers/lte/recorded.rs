@@ -10,9 +10,9 @@ use crate::sweeps::links::set::Set;
 /// Recorded links, or a note for the reader why there are none.
 #[derive(Debug)]
 pub(super) struct Recorded {
-    /// Sets of links that are used together.
+    /// Sets of links that are used together; empty in a quick run, and if no recordings are stored.
     pub(super) sets: Vec<Set>,
-    /// Reason why there are none.
+    /// Reason why there are no recordings; `None` if there are.
     pub(super) none: Option<String>,
 }
 
@@ -70,9 +70,9 @@ pub(super) fn name_of(set: &Set) -> String {
     }
 }
 
-/// Measured duration of a recording.
+/// Measured duration of a recording, s.
 pub(super) const SECONDS: u64 = 100;
 /// Maximum number of links, as in the paper.
 const LINKS_MOST: usize = 4;
-/// Outside the repository, which contains no recordings of others.
+/// Folder of the recordings: outside the repository, which contains no recordings of others.
 const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/links");

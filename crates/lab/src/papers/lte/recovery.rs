@@ -72,9 +72,11 @@ impl Shown {
 pub(super) struct Recovery {
     /// Number of the lost picture.
     pub(super) lost: usize,
-    /// Pictures from it to the last one with a visible difference.
+    /// Number of pictures from the lost one to the last one with a visible difference, both
+    /// included; 0 if none has one.
     pub(super) seen: usize,
-    /// Pictures from it to the last one in which any pixel differs.
+    /// Number of pictures from the lost one to the last one in which any luma sample differs, both
+    /// included; 0 if none does.
     pub(super) differing: usize,
 }
 

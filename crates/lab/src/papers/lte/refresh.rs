@@ -62,7 +62,7 @@ struct Quality {
 }
 
 impl Quality {
-    /// Returns a point of a curve.
+    /// Returns a point of a rate-quality curve: dB by this average, and Mbit/s.
     fn by(&self, average: Average) -> (f64, f64) {
         match average {
             Average::Slices => (self.by_slices, self.mbps),
@@ -121,8 +121,8 @@ struct Late {
 }
 
 impl Late {
-    /// Sends six slices per picture over two links with complete sessions. Each slice is displayed
-    /// at the 95th percentile of one minute's delays.
+    /// Sends six slices per picture over two links with complete sessions. The display shows each
+    /// slice at the 95th percentile of their delays; those that arrive later are late.
     fn of(run: &Run<'_>, pictures: usize) -> Result<Self> {
         let seconds = run.choose(20, 60);
         let load = Stream::of_paper(Vec::new(), CODED, seconds).wire_bytes() / 2.0;
@@ -244,7 +244,7 @@ fn note() -> String {
     )
 }
 
-/// Packets of a slice as in the paper, with K = 4, and the same load on each link.
+/// Number of packets of a coded slice, as in the paper, with K = 4.
 const CODED: usize = 7;
 const UTILISATION: f64 = 0.55;
 /// One slice in twenty.

@@ -82,7 +82,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::Measured(Findings { tables: vec![table, recoveries], plots, rows, notes }))
 }
 
-/// Returns rows from `found`: the intra columns by mode and picture.
+/// Returns rows about `found`, the intra columns by mode and picture, in strips of `whole` columns.
 fn rows_of(found: &[Vec<Vec<usize>>], whole: usize) -> Vec<Row> {
     let refreshed = |columns: &[Vec<usize>]| {
         let mut distinct: Vec<usize> = columns.iter().flatten().copied().collect();
@@ -158,7 +158,8 @@ struct Mode {
 }
 
 impl Mode {
-    /// Judges the visible duration of losses.
+    /// Returns rows with the longest visible duration of a loss, and with the longest duration of
+    /// any difference, in pictures.
     fn recovered(&self, decoder: Shown, recoveries: &[Recovery]) -> [Row; 2] {
         let worst =
             |of: fn(&Recovery) -> usize| recoveries.iter().map(of).max().unwrap_or(0) as f64;
@@ -184,9 +185,9 @@ const MODES: &[Mode] = &[
 ];
 /// Pictures decoded after the first: the longest period.
 const PICTURES: usize = 16;
-/// Lost pictures, each in a separate stream, at different phases of a refresh.
+/// Numbers of the lost pictures, each in a separate stream, at different phases of a refresh.
 const LOSSES: [usize; 6] = [17, 22, 27, 20, 24, 30];
-/// The last loss has twice the period left.
+/// Number of coded pictures: after the last loss, two of the longest periods are left.
 const SOURCES: usize = 30 + 2 * PICTURES + 1;
 const MIDDLE_STRIP: usize = 2;
 const QP: u8 = 28;

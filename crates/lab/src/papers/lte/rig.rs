@@ -118,7 +118,8 @@ impl Behind {
 pub(super) struct Watched {
     /// All slices, in readout order.
     pub(super) passages: Vec<Passage>,
-    /// Missing slices: an encoder was late, or for a complete picture, the camera was.
+    /// Number of slices that never came out, because an encoder was late, or for a complete
+    /// picture, the camera was.
     pub(super) missing: usize,
 }
 
@@ -183,7 +184,7 @@ fn collect(
     Ok(passages)
 }
 
-/// Returns the passages after the initial IDRs, for the steady state.
+/// Returns the passages after the first [`SETTLING_PICTURES`] pictures: the steady state.
 pub(super) fn settled(passages: &[Passage]) -> &[Passage] {
     let from = passages.partition_point(|passage| passage.picture < SETTLING_PICTURES);
     &passages[from..]
@@ -194,7 +195,9 @@ struct Replay {
     pictures: Vec<Picture>,
     layout: Layout,
     rate: u32,
+    /// Number of pictures begun.
     begun: usize,
+    /// Number of pictures until the sensor ends.
     left: usize,
 }
 

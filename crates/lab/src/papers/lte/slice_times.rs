@@ -72,7 +72,8 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::Measured(findings))
 }
 
-/// Returns the run with the least interference from the machine.
+/// Returns the run with the smallest 99th percentile: the one with the least interference from the
+/// machine.
 fn quietest(taken: &[Times]) -> &Times {
     let p99 = |times: &&Times| quantile(times.last(), 0.99);
     taken.iter().min_by(|a, b| p99(a).total_cmp(&p99(b))).expect("there is one at least")
@@ -109,7 +110,7 @@ struct Times {
     coded: Vec<f64>,
     /// From the sensor's first row to the decoded rows; empty without a decoder.
     decoded: Vec<f64>,
-    /// Missing slices.
+    /// Number of slices that never came out.
     missing: usize,
 }
 
@@ -130,7 +131,7 @@ impl Times {
         if self.decoded.is_empty() { &self.coded } else { &self.decoded }
     }
 
-    /// Returns the percentage of the read slices that were produced.
+    /// Returns the percentage of the slices that came out, of those and the missing ones.
     fn share_out(&self) -> f64 {
         let out = self.coded.len() as f64;
         100.0 * out / (out + self.missing as f64)
@@ -196,7 +197,7 @@ impl Times {
     }
 }
 
-/// Requirements, in ms.
+/// Required percentiles of the time from first row to slice, ms.
 struct Asked {
     p50: f64,
     p99: f64,
@@ -218,5 +219,5 @@ fn table() -> Table {
     Table::new("times", columns)
 }
 
-/// Latency in the paper, with six slices.
+/// Latency in the paper, with six slices, ms.
 const PUBLISHED: f64 = 8.3;

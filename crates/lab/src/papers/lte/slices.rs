@@ -17,11 +17,11 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 /// A stream of equal slices, each coded as a block, and its links.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
-    /// The links; the stream goes up.
+    /// The links; the stream uses their upward direction.
     pub(super) links: Vec<Pair>,
-    /// K.
+    /// K: source packets of a slice.
     pub(super) source_count: usize,
-    /// N.
+    /// N: packets of a slice, source packets included.
     pub(super) packet_count: usize,
     /// Slices per second.
     pub(super) per_second: u64,
@@ -33,7 +33,7 @@ pub(super) struct Stream {
     pub(super) control: rate::Kind,
     /// Initial grant of a link.
     pub(super) initial: Bitrate,
-    /// Measured duration, after [`WARM_UP`].
+    /// Measured duration in s, after [`WARM_UP`].
     pub(super) seconds: u64,
 }
 
@@ -67,9 +67,9 @@ pub(super) struct Look {
 pub(super) const APPLICATION: f64 = 1e6;
 /// Slices per second: six of 60 pictures.
 pub(super) const PER_SECOND: u64 = 360;
-/// K, which [LTE] Fig. 8 states and its Fig. 15 presumably shares.
+/// K, the source packets of a slice, which [LTE] Fig. 8 states and its Fig. 15 presumably shares.
 pub(super) const SOURCES: usize = 4;
-/// Packet size: a slice of 1 MB/s in [`SOURCES`] packets.
+/// Packet size in bytes: a slice of 1 MB/s in [`SOURCES`] packets.
 pub(super) const PACKET_BYTES: u64 = 694;
 
 impl Stream {
@@ -172,7 +172,8 @@ impl Stream {
 }
 
 impl Came {
-    /// Adds another run's slices; its observations of links are left out.
+    /// Adds the latencies and losses of another run; its rate and its observations of links are
+    /// left out.
     pub(super) fn add(&mut self, other: Self) {
         self.latencies.extend(other.latencies);
         self.lost += other.lost;
@@ -184,9 +185,10 @@ impl Came {
     }
 }
 
-/// Returns the link model of the paper's reproduction, from the reference page. The logarithm of
-/// the capacity is an Ornstein-Uhlenbeck process around its mean, outages hold packets, delays
-/// vary, the radio retransmits, and packets stay in order. The return path has ample capacity.
+/// Returns the link model of the paper's reproduction, from the reference page, with a mean
+/// capacity of `bytes_a_second`. The logarithm of the capacity is an Ornstein-Uhlenbeck process
+/// around its mean, outages hold packets, delays vary, the radio retransmits, and packets stay in
+/// order. The return path has ample capacity.
 pub(super) fn modem(bytes_a_second: f64, outages: bool) -> Pair {
     let capacity = Bitrate::from_bps((bytes_a_second * 8.0).round() as u64);
     let up = Link {

@@ -44,7 +44,7 @@ enum Source {
     Cadence,
     /// Measured by the clocks of processes.
     Processes,
-    /// Likewise, over emulated links, whose usual delay is a setting.
+    /// Measured by the clocks of processes, over emulated links whose usual delay is a setting.
     Links,
 }
 
@@ -104,8 +104,8 @@ fn findings(run: &Run<'_>, came: &Figures) -> Findings {
     }
 }
 
-/// Returns the time of each stage for a slice, with an event at a random time before the readout,
-/// and a screen with a random refresh phase.
+/// Returns the time of each stage in ms for a slice, with an event at a random time before the
+/// readout, and a screen with a random refresh phase.
 fn stages(passage: &Passage, random: &mut ChaCha8Rng) -> [f64; STAGES.len()] {
     let ms = |duration: std::time::Duration| duration.as_secs_f64() * 1e3;
     let readout = PICTURE_MS / Layout::STRIP_COUNT as f64;
@@ -188,7 +188,7 @@ fn plot(times: &[Vec<f64>]) -> Plot {
         .with(Series::bars("measured, p99", points(&|stage| quantile(&times[stage], 0.99))))
 }
 
-/// Picture interval of camera and screen.
+/// Time between two pictures of the camera, and between two refreshes of the screen, ms.
 const PICTURE_MS: f64 = 1e3 / 60.0;
 
 #[cfg(test)]

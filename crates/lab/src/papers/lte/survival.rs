@@ -60,7 +60,7 @@ const N_MOST: usize = 9;
 /// Packet size of a unit that the planner splits into nearly equal packets.
 const UNIT_PACKET_BYTES: usize = 694;
 
-/// K of N.
+/// A block code with `source_count` (K) source packets of `packet_count` (N).
 #[derive(Clone, Copy)]
 struct Code {
     source_count: usize,
@@ -109,7 +109,7 @@ impl Case {
     }
 }
 
-/// Returns the number of packets on each link.
+/// Returns the number of packets on each of `links` links, for the link of each packet.
 fn shares(links: usize, assignment: &[usize]) -> Vec<usize> {
     (0..links).map(|link| assignment.iter().filter(|at| **at == link).count()).collect()
 }

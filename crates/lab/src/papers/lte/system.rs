@@ -11,8 +11,9 @@ use crate::experiment::{Outcome, Run};
 use crate::pictures::clip::{self, Figures};
 use crate::pictures::footage::{Footage, Size};
 
-/// Drives for some time and compares the received pictures with those sent. If a prerequisite is
-/// missing, it returns that outcome. Other experiments in the same process reuse the drive.
+/// Drives for some time and returns the comparison of the received pictures with those sent; if a
+/// prerequisite is missing, the outcome of a skipped experiment instead. The last drive of the
+/// process is reused for a run of the same seed that is as quick.
 ///
 /// # Errors
 /// If a process ends early, or nothing arrives.
@@ -64,7 +65,7 @@ fn drive(run: &Run<'_>) -> Result<Result<Figures, Outcome>> {
     clip::compare(&video, &record).map(Ok)
 }
 
-/// Returns notes for the reader of its figures.
+/// Returns notes for the reader of a drive's figures.
 pub(super) fn notes() -> Vec<String> {
     vec![
         "Switchboard, guard, car, vehicle, operator and four emulated LTE links while driving (round trip about \

@@ -21,7 +21,8 @@ pub(super) const CLAIM: &str = "The paper's claim is of what it compared: intra 
      the modes that hear of losses.";
 
 /// Performs a `trial` of every mode at every quantizer, on all cores. `take` receives those of one
-/// footage in the order of [`modes`], equally many of each. Returns a note about missing clips.
+/// footage in the order of [`modes`], equally many of each. Returns a note about missing clips, if
+/// any are missed.
 pub(super) fn each<Trial: Send>(
     run: &Run<'_>,
     plan: Plan,

@@ -32,7 +32,7 @@ pub(super) struct Published {
     pub(super) why: &'static str,
 }
 
-/// Returns all eleven, in the paper's order.
+/// Returns all eleven lines of the paper's Table 1, in its order.
 pub(super) fn published() -> Result<Vec<Published>> {
     let lines = PUBLISHED.lines().skip(1).map(line).collect::<Option<_>>();
     lines.context("published.csv has a line that is none of Table 1")
@@ -55,7 +55,7 @@ impl Codecs {
         Ok(Self { figures, measurement })
     }
 
-    /// Returns the time of a codec in a metric, in microseconds.
+    /// Returns the time of a codec in a metric, in microseconds; `None` if it was not measured.
     pub(super) fn micros(&self, part: &str, codec: &str, case: &str, metric: &str) -> Option<f64> {
         let is = |figure: &&Figure| {
             figure.part == part
@@ -77,7 +77,8 @@ impl Codecs {
         names
     }
 
-    /// Returns how many mutated messages led to neither a message nor a refusal.
+    /// Returns how many mutated messages a codec neither read nor refused; `None` if the codec was
+    /// not tested so.
     pub(super) fn harmed(&self, codec: &str) -> Option<f64> {
         let of = |figure: &&Figure| figure.part == "hostile" && figure.codec == codec;
         let mut figures = self.figures.iter().filter(of).peekable();
@@ -87,14 +88,14 @@ impl Codecs {
     }
 }
 
-/// Returns notes for the reader of these figures.
+/// Returns a note for the reader of these figures.
 pub(super) fn note() -> String {
     "The least of many turns, codecs in turns, data in the second-level cache. The paper's machine is \
      an i5-6200U of 2015; what can be compared is the order and the ratio to memcpy."
         .to_owned()
 }
 
-/// Reason of every experiment that shows these figures.
+/// The reason why no mutation turns a row of the experiments red that only show these figures.
 pub(super) const SPARED: Mutation = Mutation::Spared(
     "It shows the results of `make bench-messages` and judges nothing; `timing-here` judges our part.",
 );

@@ -65,7 +65,7 @@ struct Subject {
     encode: Encode,
     decode: Decode,
     bytes: Vec<u8>,
-    /// Times of each call in us: encode and decode.
+    /// Times of all calls in microseconds, of encode and of decode.
     times: [Vec<f64>; 2],
 }
 
@@ -187,7 +187,8 @@ fn findings(run: &Run<'_>, subjects: &[Subject]) -> Result<Findings> {
     })
 }
 
-/// Compares Tautline's message with a copy of the points, and with the best of the others.
+/// Returns rows that compare the times of Tautline's message with those of a copy of the points,
+/// and with the best of the other codecs.
 fn judged(run: &Run<'_>, subjects: &[Subject]) -> Result<Vec<Row>> {
     let find = |name: &str| subjects.iter().find(|subject| subject.name == name);
     let (ours, copy) = find(OURS).zip(find(COPY)).context("neither is missing")?;
@@ -231,7 +232,7 @@ struct Cloud {
     points: Vec<Point>,
 }
 
-/// One lidar return: metres along x, y and z.
+/// One lidar return: metres along x, y and z, and its intensity.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Point {
     position: [f32; 3],
@@ -283,7 +284,7 @@ const fn field(name: &'static str, offset: u64, number: Number) -> FieldView<'st
     FieldView { name, offset: ByteCount::new(offset), number }
 }
 
-/// One message per point, as in the paper.
+/// A cloud in Protocol Buffers: one message per point, as in the paper.
 #[derive(Clone, PartialEq, Message)]
 struct WireCloud {
     #[prost(message, repeated, tag = "1")]
@@ -327,6 +328,6 @@ const OURS: &str = "Tautline";
 const COPY: &str = "a copy";
 const POINTS: usize = 10_000;
 const FRAME: &str = "lidar";
-/// Maximum multiples of a copy for encode and decode, as in the committed measurement; decode with
-/// half as much more.
+/// Maximum times of encode and decode, as multiples of a copy's: the targets of the committed
+/// measurement, that of decode half as much higher.
 const COPIES: [f64; 2] = [2.4, 1.65];

@@ -69,6 +69,6 @@ fn millimetres(round_trip_micros: f64) -> f64 {
     2.0 * round_trip_micros * 1e-6 * METRES_PER_SECOND * 1e3
 }
 
-/// 60 mile/h.
+/// 60 miles per hour, in m/s.
 const METRES_PER_SECOND: f64 = 26.8224;
 const INCH: f64 = 0.0254;

@@ -21,6 +21,7 @@ struct Trip {
     line: Published,
     /// Microseconds in the paper: its bars are the sums of Table 1's encode and decode.
     then: f64,
+    /// Microseconds in the committed measurement.
     now: f64,
 }
 
@@ -91,7 +92,8 @@ fn place(order: &[usize], index: usize) -> Result<u64> {
     Ok(place as u64 + 1)
 }
 
-/// Shows the paper's statements about its figure, then and now.
+/// Returns rows with the figures behind the paper's statements about Fig. 1, then and now; none is
+/// judged.
 fn claims(trips: &[Trip]) -> Result<Vec<Row>> {
     let of = |paper: &str| {
         let trip = trips.iter().find(|trip| trip.line.paper == paper);

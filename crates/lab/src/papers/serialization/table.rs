@@ -16,7 +16,7 @@ pub(crate) const TABLE_1: Experiment = Experiment {
     run,
 };
 
-/// Shows Table 1.
+/// Shows the committed time of every codec in every metric of Table 1, next to the paper's.
 fn run(_: &Run<'_>) -> Result<Outcome> {
     let codecs = Codecs::read()?;
     let memcpy = codecs.micros("table", "memcpy", "hot", "copy").context("no memcpy")?;
@@ -66,7 +66,8 @@ fn run(_: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::committed(codecs.measurement, Findings { tables, plots, rows, notes }))
 }
 
-/// Returns the conversion steps of codecs with their own structures.
+/// Returns a table with the times of the conversion steps of codecs that have structures of their
+/// own.
 fn phases(codecs: &Codecs) -> Table {
     let mut table = Table::new("phases", ["codec", "fill_us", "write_us", "parse_us", "normal_us"]);
     for name in codecs.names("phases") {
@@ -91,7 +92,8 @@ fn metrics(codecs: &Codecs) -> Result<Plot> {
     Ok(plot)
 }
 
-/// Shows Tautline's own message with its targets.
+/// Returns rows with the times of Tautline's message: relative to memcpy with a target, and next to
+/// the best of the other safe codecs that evolve.
 fn ours(codecs: &Codecs, memcpy: f64) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (metric, target) in [("encode", 2.4), ("decode", 1.1)] {
@@ -174,9 +176,10 @@ fn sizes(_: &Run<'_>) -> Result<Outcome> {
 }
 
 const OURS: &str = "Tautline";
-/// The harness without a codec.
+/// Name of the harness without a codec.
 const NOTHING: &str = "no operation";
-/// Candidates for safe codecs: those harmed by mutated messages are excluded automatically.
+/// Codecs whose messages can evolve. Those that mutated messages harm are excluded from the
+/// comparison by the figures.
 const EVOLVING: [&str; 11] = [
     "capnp",
     "capnp packed",

@@ -9,8 +9,9 @@ use super::link::{Log, RTT_SLOTS, Scheme};
 /// A scheme that retransmits every lost packet before all new ones, as soon as the loss is known.
 #[derive(Debug, Default)]
 pub(super) struct Arq {
+    /// Number of the source packet that is sent next for the first time.
     next: u64,
-    /// Packet lost in each slot of the last round trip.
+    /// For each slot of the last round trip, the source packet lost in it; `None` if none was.
     lost: VecDeque<Option<u64>>,
     /// Flags of known source packets, from the first unknown one on.
     known: VecDeque<bool>,

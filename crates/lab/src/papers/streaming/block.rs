@@ -21,16 +21,20 @@ use super::link::{Log, RTT_SLOTS, Scheme};
 pub(super) struct Block {
     source_count: u64,
     repairs: Repairs,
+    /// True if the sender learns a round trip later what a block lacks.
     feedback: bool,
+    /// Number of the next source packet.
     next: u64,
     /// Blocks from the first one that is neither complete nor abandoned.
     blocks: VecDeque<State>,
+    /// Number of the first block in `blocks`.
     first_block: u64,
-    /// The first source packet of that block.
+    /// Number of the first source packet of the first block in `blocks`.
     first_source: u64,
-    /// Packets to send before anything new.
+    /// Rounds of repair packets to send before any new source packet.
     queue: VecDeque<Round>,
-    /// Rounds that have ended: the slot in which the sender learns the result, and the block.
+    /// For each round that has ended, the slot in which the sender learns the result, and the
+    /// block.
     ended: VecDeque<(u64, u64)>,
     /// Seed of the next repair packet.
     seed: u16,
@@ -54,7 +58,7 @@ struct State {
     decoder: Decoder,
     /// Arrival flags of the source packets sent so far.
     came: Vec<bool>,
-    /// Source packets decoded in order.
+    /// Number of source packets decoded in order.
     delivered: u64,
 }
 
@@ -62,6 +66,7 @@ struct State {
 #[derive(Debug)]
 struct Round {
     block: u64,
+    /// Number of repair packets still to send.
     left: u64,
 }
 
@@ -82,7 +87,8 @@ impl Block {
         }
     }
 
-    /// Queues the packets missing in blocks whose rounds ended a round trip ago.
+    /// Queues, for each round whose result reaches the sender by slot `now`, the number of new
+    /// repair packets that the receiver needs to decode the block.
     fn hear(&mut self, now: u64) {
         while let Some(&(heard, block)) = self.ended.front()
             && heard <= now

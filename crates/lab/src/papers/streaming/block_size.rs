@@ -18,10 +18,13 @@ struct Curve {
     erasure_rate: f64,
     /// Repair packets per source packet.
     share: f64,
-    /// Labels: the scheme, and the loss or redundancy.
+    /// Label of the scheme without blocks, with its loss or redundancy.
     other_name: &'static str,
+    /// Label of the block code, with its loss or redundancy.
     name: &'static str,
+    /// The scheme without blocks.
     other: Protection,
+    /// The reference's mean delay of the block code in ms, by [`SIZES`].
     blocks_reference: [f64; 8],
 }
 
@@ -156,7 +159,8 @@ fn against_streaming(run: &Run<'_>) -> Result<Outcome> {
 struct Measured {
     blocks: Vec<Transfer>,
     other: Transfer,
-    /// The same by sessions of the transport, for the streaming code.
+    /// The scheme without blocks by sessions of the transport; `None` unless it is the streaming
+    /// code.
     by_sessions: Option<Transfer>,
 }
 
@@ -211,7 +215,7 @@ fn block_rows(run: &Run<'_>, curve: &Curve, given: &Measured) -> Vec<Row> {
     points.map(row).collect()
 }
 
-/// Judges the minimum in the paper: at k = 32 to 64.
+/// Returns a row with the block size of the least mean delay, judged by the paper's 32 to 64.
 fn best_row(curve: &Curve, given: &Measured) -> Row {
     let means = SIZES.iter().zip(&given.blocks);
     let best = means.min_by(|a, b| a.1.mean_ms().total_cmp(&b.1.mean_ms()));

@@ -53,7 +53,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Erasure rates, and the simulated intervals, with loads up to .8.
+/// Erasure rates, each with the simulated intervals in slots; loads are up to .8.
 const LINES: [(f64, &[u32]); 3] =
     [(0.05, &[2, 3, 4, 6, 8, 10, 12, 16]), (0.1, &[2, 3, 4, 5, 6, 7, 8]), (0.2, &[2, 3, 4])];
 

@@ -44,13 +44,13 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Intervals and erasure rates.
+/// Pairs of an interval in slots and an erasure rate.
 const PAIRS: [(u32, f64); 4] = [(5, 0.1), (4, 0.1), (4, 0.05), (10, 0.05)];
 
 /// Busy times of one pair.
 struct Counted {
     stream: Stream,
-    /// Number of busy times by length.
+    /// Number of busy times by length in intervals, from 0 on.
     counts: Vec<u64>,
 }
 
@@ -107,7 +107,8 @@ impl Counted {
         rows
     }
 
-    /// Judges one mean against the theorem's value.
+    /// Returns a row with the mean of `of` over all busy times, judged by the theorem's value
+    /// unless it is too rare.
     fn row(&self, what: &str, unit: &str, reference: f64, of: impl Fn(f64) -> f64) -> Row {
         let Estimate { mean, standard_error } = self.estimate(of);
         let (interval, erasure_rate) = (self.stream.interval(), self.stream.erasure_rate());
@@ -161,5 +162,5 @@ const LENGTH_JUDGED: u64 = 4;
 /// Minimum count for a judgement: with fewer, five standard errors exceed a third of the value.
 const JUDGED_MIN: f64 = 200.0;
 const DRAWN: u64 = 20;
-/// Difference that GF(256) may add to the value for a large field.
+/// Relative difference that GF(256) may make to the value for a large field.
 const FIELD: f64 = 0.01;

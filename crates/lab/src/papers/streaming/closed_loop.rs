@@ -121,7 +121,8 @@ const SIXTH: f64 = 1.0 / 6.0;
 /// Repair packets per source packet.
 const SHARES: [f64; 10] = [0.02, 0.06, 0.1, 0.125, SIXTH, 0.2, 0.25, 0.35, 0.45, 0.6];
 
-/// Effective code rate and mean delay in ms of the streaming code and of blocks of 32 and 64.
+/// By repair packets per source packet: effective code rate and mean delay in ms of the streaming
+/// code, of blocks of 32 packets, and of blocks of 64.
 const RATES_REFERENCE: [(f64, [(f64, f64); 3]); 4] = [
     (0.1, [(0.880, 26.3), (0.885, 66.9), (0.890, 70.1)]),
     (SIXTH, [(0.857, 8.3), (0.851, 29.8), (0.855, 24.9)]),
@@ -132,13 +133,14 @@ const RATES_REFERENCE: [(f64, [(f64, f64); 3]); 4] = [
 const COLUMNS: [&str; 6] =
     ["scheme", "burst_packets", "repair_per_source", "effective_code_rate", "mean_ms", "p99_ms"];
 
-/// Labels of the streaming code: by two sessions of the transport, and by its coders alone with the
-/// paper's rule.
+/// Label of the streaming code by two sessions of the transport.
 const BY_SESSIONS: &str = "streaming, by sessions";
+/// Label of the streaming code by its coders alone, with the paper's rule.
 const SLOT_BY_SLOT: &str = "streaming, slot by slot";
 
 /// Delay and rate of several schemes over the share of unconditional repair packets.
 struct Sweep {
+    /// Mean length of a burst of losses, in packets.
     burst: f64,
     /// The sessions first, then the streaming code slot by slot, then the blocks.
     curves: Vec<Curve>,
@@ -146,6 +148,7 @@ struct Sweep {
 
 struct Curve {
     name: String,
+    /// Results by repair packets per source packet.
     points: Vec<(f64, Transfer)>,
 }
 
@@ -196,8 +199,8 @@ impl Sweep {
         self.curves.iter().find(|curve| curve.name == name).expect("a scheme of the sweep")
     }
 
-    /// Judges the paper's claim: the streaming code is faster than the best block code at any code
-    /// rate.
+    /// Returns rows that judge the paper's claim: the streaming code is faster than the best block
+    /// code at any code rate.
     fn advantage_rows(&self, prefix: &str) -> Vec<Row> {
         let (streaming, blocks) = self.curves.split_at(2);
         let [by_sessions, slot_by_slot] = streaming else { unreachable!("split so") };
@@ -256,7 +259,7 @@ impl Sweep {
     }
 }
 
-/// Judges the number of packets that the sessions lost.
+/// Returns a row with the number of source packets in a million that the sessions lost.
 fn never_came(prefix: &str, by_sessions: &Curve) -> Row {
     let of_all = |of: fn(&Transfer) -> u64| -> u64 {
         by_sessions.points.iter().map(|(_, given)| of(given)).sum()

@@ -18,6 +18,7 @@ pub(super) struct Coded {
     decoder: Decoder,
     /// Repair packets per source packet, at even intervals.
     share: f64,
+    /// Repair packets due by `share` that were not sent yet.
     owed: f64,
     /// Erasure rate assumed by the sender; `None` for no additional repair packets.
     feedback: Option<f64>,
@@ -80,7 +81,8 @@ impl Coded {
         self.encoder.acknowledge(slot.edge).expect("the receiver knows what was sent, not more");
     }
 
-    /// Returns the purpose of this slot.
+    /// Returns what this slot is to carry: a repair packet if one is due or the reports require it,
+    /// otherwise the next source packet, if there is one.
     fn choose(&self, source_count: u64) -> Carried {
         let wanted = self.owed >= 1.0 - ROUNDING || self.lacks();
         if wanted && !self.encoder.window().is_empty() {
@@ -161,10 +163,11 @@ pub(super) fn symbol(id: u64) -> [u8; SYMBOL_BYTES] {
 
 pub(super) const SYMBOL_BYTES: usize = 8;
 
-/// Enough source packets for the longest busy time of these experiments, at loads up to .8.
+/// Length of the coding window in packets: enough for the longest busy time of these experiments,
+/// at loads up to .8.
 const WINDOW: usize = 16_384;
 
-/// Enough equations for such a busy time.
+/// Maximum number of equations in the decoder: enough for such a busy time.
 const REPAIRS: usize = 2_048;
 
 /// Tolerance for sums of a share such as 1/6, which reach slightly less than one.

@@ -51,7 +51,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
 
 const LOADS: [f64; 5] = [0.5, 0.6, 0.7, 0.8, 0.9];
 
-/// One line of the table.
+/// One line of the table: operations per source packet, by [`LOADS`].
 struct Line {
     erasure_rate: f64,
     published: [f64; 5],
@@ -114,7 +114,8 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Returns 2/3 S^3 per source packet, over `slots` slots.
+/// Simulates `slots` slots and returns the sum of 2/3 S^3 over their busy times S, per source
+/// packet.
 fn simulate(stream: &Stream, slots: u64, seed: u64) -> f64 {
     let intervals = slots / u64::from(stream.interval());
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

@@ -3,7 +3,7 @@
 /// A collection of delays in slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delays {
-    /// Number of delays by length.
+    /// Number of delays by length in slots, from 0 on.
     counts: Vec<u64>,
     count: u64,
     sum: u64,
@@ -40,7 +40,8 @@ impl Delays {
         self.sum as f64 / self.count as f64
     }
 
-    /// Returns the smallest delay not exceeded by at least `share` of all: the nearest rank.
+    /// Returns the smallest delay in slots that at least `share` of all delays do not exceed (the
+    /// nearest rank); NaN if there are none.
     pub(super) fn percentile(&self, share: f64) -> f64 {
         let needed = (share * self.count as f64).ceil().max(1.0) as u64;
         let mut counted = 0;
@@ -53,13 +54,13 @@ impl Delays {
         f64::NAN
     }
 
-    /// Returns the share of delays of at most `slots`.
+    /// Returns the share of delays of at most `slots`; NaN if there are none.
     pub(super) fn share_up_to(&self, slots: f64) -> f64 {
         let counted = self.counts.iter().take(slots as usize + 1).sum::<u64>();
         counted as f64 / self.count as f64
     }
 
-    /// Returns the share of delays below `slots`.
+    /// Returns the share of delays below `slots`; NaN if there are none.
     pub(super) fn share_below(&self, slots: f64) -> f64 {
         let counted = self.counts.iter().take(slots.ceil() as usize).sum::<u64>();
         counted as f64 / self.count as f64

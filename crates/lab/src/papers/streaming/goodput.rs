@@ -48,27 +48,28 @@ const PAIRS: [(u32, f64, u64); 3] = [(6, 0.1, 200), (8, 0.1, 16), (12, 0.05, 60)
 /// Number of streams in a full run.
 const STREAMS: u64 = 1_000;
 
-/// R0 over the code rate.
+/// Required goodput over the code rate: R0 of the theorem, relative to it.
 const SHARE: f64 = 0.95;
 
-/// Delta.
+/// Permitted probability that a stream's goodput is lower than required: delta of the theorem.
 const FAILURE: f64 = 0.05;
 
 /// Stream lengths to examine, relative to the one that suffices.
 const LENGTHS: [f64; 6] = [1.0 / 32.0, 1.0 / 16.0, 1.0 / 8.0, 1.0 / 4.0, 1.0 / 2.0, 1.0];
 
-/// Indices in [`LENGTHS`]: too short, and sufficient.
+/// Index in [`LENGTHS`] of a length that is too short.
 const SHORT: usize = 0;
+/// Index in [`LENGTHS`] of the length that suffices.
 const ENOUGH: usize = 5;
 
-/// Streams over one link.
+/// Results of many streams over one link.
 struct Pair {
     stream: Stream,
-    /// Number of slots, by length.
+    /// Number of slots of a stream, by [`LENGTHS`].
     slots: [f64; LENGTHS.len()],
-    /// Share of the streams that deliver the required goodput, by length.
+    /// Share of the streams that deliver the required goodput, by [`LENGTHS`].
     reached: [f64; LENGTHS.len()],
-    /// Mean share of slots that deliver a source packet, by length.
+    /// Mean share of slots that deliver a source packet, by [`LENGTHS`].
     goodput: [f64; LENGTHS.len()],
 }
 

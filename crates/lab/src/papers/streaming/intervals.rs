@@ -16,10 +16,12 @@ pub(super) struct Intervals {
     encoder: Encoder,
     decoder: Decoder,
     erasures: Erasures,
-    /// Source packets per interval.
+    /// Number of source packets per interval.
     sources: u64,
     seed: u16,
+    /// Number of source packets sent since the start.
     sent: u64,
+    /// Number of source packets delivered in order since the start.
     delivered: u64,
 }
 
@@ -28,9 +30,9 @@ pub(super) struct Intervals {
 pub(super) struct Interval {
     /// True if one of its source packets was lost.
     pub(super) is_hit: bool,
-    /// Source packets delivered in order since the start.
+    /// Number of source packets delivered in order since the start of the stream.
     pub(super) delivered: u64,
-    /// Source packets sent since the start.
+    /// Number of source packets sent since the start of the stream.
     pub(super) sent: u64,
 }
 
@@ -78,8 +80,8 @@ impl Intervals {
     }
 }
 
-/// Enough source packets for the longest busy time at loads up to .8.
+/// Length of the coding window in packets: enough for the longest busy time at loads up to .8.
 const WINDOW: usize = 16_384;
 
-/// Enough equations for such a busy time.
+/// Maximum number of equations in the decoder: enough for such a busy time.
 const REPAIRS: usize = 2_048;

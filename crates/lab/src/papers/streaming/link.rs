@@ -1,9 +1,9 @@
 //! The link of the paper's experiments, slot by slot, and the result of a scheme on it.
 //!
 //! A slot is the time of one packet. A packet sent in a slot is erased or arrives; the receiver
-//! learns it at once, the sender one round trip later. All delays exclude the link's own delay: a
-//! source packet's delay is the number of slots from its first transmission to the slot after which
-//! it and all earlier ones are known.
+//! learns it in the same slot, the sender one round trip later. All delays exclude the link's own
+//! delay: a source packet's delay is the number of slots from its first transmission to the slot
+//! after which it and all earlier ones are known.
 
 use std::collections::VecDeque;
 
@@ -13,13 +13,13 @@ use rand_chacha::ChaCha8Rng;
 
 use super::delays::Delays;
 
-/// Slot duration on the paper's link: 25 Mbit/s, packets of 1500 bytes.
+/// Slot duration in ms on the paper's link: 25 Mbit/s, packets of 1500 bytes.
 pub(super) const SLOT_MS: f64 = 0.48;
 
-/// Round trip of the paper, 60 ms.
+/// Round trip of the paper in slots: 60 ms.
 pub(super) const RTT_SLOTS: u64 = 125;
 
-/// Size of the paper's file, 25 MB.
+/// Size of the paper's file in packets: 25 MB.
 pub(super) const FILE_PACKETS: u64 = 16_667;
 
 /// A scheme to deliver source packets over a link, with sender and receiver in one.
@@ -41,7 +41,8 @@ pub(super) enum Length {
     Slots(u64),
 }
 
-/// Runs `scheme` over a link with these erasures, slot by slot; after the last, nothing is erased.
+/// Runs `scheme` over a link with these erasures, slot by slot; after the end of `erasures`,
+/// nothing is erased.
 pub(super) fn transfer(
     scheme: &mut dyn Scheme,
     length: Length,
@@ -66,14 +67,15 @@ pub(super) fn transfer(
 pub(super) struct Transfer {
     /// Delays of the delivered source packets.
     pub(super) delays: Delays,
-    /// Source packets abandoned.
+    /// Number of source packets abandoned.
     pub(super) lost: u64,
-    /// Slots in use.
+    /// Number of slots that carried a packet.
     pub(super) sent: u64,
 }
 
 impl Transfer {
-    /// Returns source packets per packet sent, which the paper calls the effective code rate.
+    /// Returns source packets, delivered or abandoned, per packet sent, which the paper calls the
+    /// effective code rate.
     pub(super) fn effective_rate(&self) -> f64 {
         (self.delays.count() + self.lost) as f64 / self.sent as f64
     }
@@ -88,7 +90,7 @@ impl Transfer {
         self.delays.percentile(share) * SLOT_MS
     }
 
-    /// Adds another transfer of the same kind.
+    /// Adds the delays and counts of another transfer of the same kind.
     pub(super) fn append(&mut self, other: &Transfer) {
         self.delays.append(&other.delays);
         self.lost += other.lost;
@@ -100,6 +102,7 @@ impl Transfer {
 #[derive(Debug, Default)]
 pub(super) struct Log {
     source_count: u64,
+    /// Number of source packets delivered in order, or abandoned.
     edge: u64,
     /// Slot of each source packet's first transmission, from `edge` on.
     first_sent: VecDeque<u64>,
@@ -123,7 +126,7 @@ impl Log {
         self.transfer.sent += 1;
     }
 
-    /// Records that a slot carries something else.
+    /// Records that a slot carries a repair packet or a retransmission.
     pub(super) fn sent_more(&mut self) {
         self.transfer.sent += 1;
     }
@@ -151,7 +154,9 @@ impl Log {
 /// A Markov chain that determines the erased slots.
 #[derive(Clone, Debug)]
 pub(super) struct Erasures {
+    /// Probability of an erasure after a received packet, and after an erased one.
     after: [f64; 2],
+    /// True if the last slot was erased.
     erased: bool,
     rng: ChaCha8Rng,
 }
@@ -171,7 +176,7 @@ impl Erasures {
     }
 }
 
-/// Endless.
+/// Yields for every slot whether it is erased, without end.
 impl Iterator for Erasures {
     type Item = bool;
 

@@ -71,10 +71,12 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     }))
 }
 
-/// Amount sent at each point.
+/// Number of slots sent at each point.
 #[derive(Clone, Copy, Debug)]
 struct Lengths {
+    /// Slots of a stream or of blocks sent slot by slot.
     slots: u64,
+    /// Slots of a stream sent by sessions.
     by_sessions: u64,
 }
 
@@ -82,6 +84,7 @@ struct Lengths {
 struct Link {
     erasure_rate: f64,
     burst: f64,
+    /// Intervals in slots of the streams.
     intervals: &'static [u32],
     /// Mean, 95 % and 99 % delay of a stream in slots, by its interval.
     reference: &'static [(u32, [f64; 3])],
@@ -137,7 +140,7 @@ const LINKS: [Link; 6] = [
 /// Permitted residual loss rates of source packets.
 const TARGETS: [f64; 3] = [1e-2, 1e-3, 1e-4];
 
-/// Maximum block size in the search.
+/// Number of source packets of a block at which the search ends.
 const SOURCES_MAX: usize = 1_000;
 
 struct Measured {
@@ -148,13 +151,14 @@ struct Measured {
 /// Results at one code rate.
 struct Point {
     interval: u32,
-    /// The stream sent by sessions.
+    /// The stream, sent by sessions.
     by_sessions: Transfer,
-    /// Slot by slot, with the losses of the sessions.
+    /// The stream, sent slot by slot with the losses that the sessions had.
     again: Transfer,
-    /// Slot by slot.
+    /// The stream, sent slot by slot with losses of its own.
     stream: Transfer,
-    /// Blocks, by target.
+    /// The smallest blocks that meet each of [`TARGETS`], sent slot by slot; `None` if the search
+    /// found none.
     blocks: [Option<Sent>; 3],
 }
 
@@ -184,7 +188,7 @@ impl Point {
     }
 
     /// Returns the ratio of the block's mean delay for a target to that of the stream at the same
-    /// code rate.
+    /// code rate; `None` without such a block.
     fn advantage(&self, target: usize) -> Option<f64> {
         let block = self.blocks[target].as_ref()?;
         Some(block.given.delays.mean() / self.stream.delays.mean())
@@ -233,8 +237,8 @@ impl Measured {
     }
 }
 
-/// Returns, for each target, source and repair packets of the smallest block with at most that
-/// residual loss.
+/// Returns, for each of [`TARGETS`], the numbers of source and of repair packets of the smallest
+/// block with at most that residual loss; `None` if it would exceed [`SOURCES_MAX`].
 fn smallest_blocks(link: &Link, interval: u32) -> [Option<(usize, usize)>; 3] {
     let mut block = BlockLosses::new(link.erasure_rate, link.burst);
     let mut found = [None; 3];

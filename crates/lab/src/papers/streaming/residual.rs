@@ -7,13 +7,14 @@ use super::link::chain;
 /// Erasures follow [`chain`], and any k packets are assumed to suffice. The result is exact: the
 /// number of losses among source packets, and then among repair packets, is tracked slot by slot.
 pub(super) struct BlockLosses {
+    /// Probability of an erasure after a received packet, and after an erased one.
     after: [f64; 2],
     sources: Losses,
     /// Losses of repair packets, by whether the last source packet is lost.
     repairs: [Losses; 2],
 }
 
-/// Probability of each number of losses, by whether the last packet is lost.
+/// Probability of each number of losses: first if the last packet is received, then if it is lost.
 struct Losses([Vec<f64>; 2]);
 
 impl BlockLosses {
@@ -77,7 +78,7 @@ impl Losses {
         }
     }
 
-    /// Returns, for each number, the probability of more losses.
+    /// Returns, for each number from 0 on, the probability of more losses than that.
     fn tail(&self) -> Vec<f64> {
         let mut tail = vec![0.0; self.0[0].len()];
         for count in (1..tail.len()).rev() {

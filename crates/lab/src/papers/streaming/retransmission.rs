@@ -60,7 +60,7 @@ struct Case {
     protection: Protection,
     /// Mean and percentiles, 50, 95, 99 %, in ms.
     reference: [f64; 4],
-    /// The paper's statements about it.
+    /// Returns rows that compare a transfer with the paper's statements about this way.
     claims: fn(&Transfer) -> Vec<Row>,
 }
 
@@ -112,7 +112,8 @@ fn retransmission_claims(transfer: &Transfer) -> Vec<Row> {
     ]
 }
 
-/// Returns shares near zero and far from it: the paper says "almost half" and "few".
+/// Returns rows with the share of delays near zero and the share above 50 ms: the paper says
+/// "almost half" and "few".
 fn block_claims(name: &str, transfer: &Transfer) -> [Row; 2] {
     let share = |ms: f64| transfer.delays.share_up_to(ms / SLOT_MS);
     [
@@ -124,7 +125,7 @@ fn block_claims(name: &str, transfer: &Transfer) -> [Row; 2] {
     ]
 }
 
-/// Width of a histogram bar, as the limit of "close to zero".
+/// Limit of "close to zero" in ms: the width of a histogram bar.
 const NEAR_ZERO_MS: f64 = 10.0;
 
 fn summary(cases: &[(&Case, Transfer)]) -> Table {

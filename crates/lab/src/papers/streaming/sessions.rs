@@ -31,7 +31,7 @@ pub(super) struct Sessions {
     /// Mean burst length of erasures; 1 for independent ones.
     pub(super) burst: f64,
     /// True if reports make the sender send more: the paper's closed loop. Otherwise they only move
-    /// the coding window, and arrive at once.
+    /// the coding window, and the link's delay is 1 ms in each direction.
     pub(super) feedback: bool,
 }
 
@@ -88,7 +88,7 @@ impl Sessions {
     }
 
     /// Runs until the sessions are connected, their datagram size is established, and the first
-    /// unit is sent.
+    /// unit after the warm-up is sent; returns its sending time.
     fn begin(&self, run: &mut Run<Flow>) -> Result<Instant> {
         for _ in 0..WARM_UP_STEPS {
             if let Some(first) = run.vehicle().application.handed.get(self.warm_up() as usize) {
@@ -133,9 +133,10 @@ impl Sessions {
 /// Transmitted units and packets, and their outcome.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
-    /// Sending time of each unit.
+    /// Sending time of each unit after the warm-up.
     handed: Vec<Instant>,
-    /// Arrival time of each unit.
+    /// Arrival time of each unit after the warm-up, `None` for a lost one; may end before the last
+    /// unit.
     arrived: Vec<Option<Instant>>,
     /// Loss flags of the packets, from the first unit's on.
     pub(super) erased: Vec<bool>,
@@ -167,22 +168,24 @@ impl Sent {
 /// Application of one end: units to send, and units received.
 #[derive(Debug, Default)]
 struct Flow {
-    /// Units to send, and how many of them are for the warm-up.
+    /// Number of units to send.
     count: u64,
+    /// Number of units for the warm-up, among those to send.
     warm_up: u64,
-    /// Sending time of each unit.
+    /// Sending time of each unit sent until now.
     handed: Vec<Instant>,
     /// Earliest time of the next unit, if nothing else is waiting.
     due: Instant,
     /// End of the pause after the warm-up units.
     rests_until: Instant,
-    /// Arrival time of each unit.
+    /// Arrival time of each unit, `None` if it is lost or did not arrive yet; may end before the
+    /// last unit.
     arrived: Vec<Option<Instant>>,
     /// Units after the warm-up whose outcome is known.
     settled: u64,
     /// Tags of the media datagrams sent, or of all large ones received.
     packets: Vec<Tag>,
-    /// Media packets sent before.
+    /// Number of media packets that had left the link's queue at the last datagram.
     left: u64,
 }
 
@@ -276,19 +279,20 @@ const DATAGRAM_BYTES: u64 = 1_472;
 /// Unit size at which a repair packet fills a datagram: 23 bytes around the sealed part, 15 of the
 /// repair packet and its symbol, 8 before the unit.
 const UNIT_BYTES: usize = 1_472 - 23 - 15 - 8;
-/// Higher than the link rate: units are sent slot by slot, and repair packets follow at once.
+/// Higher than the link rate: units are sent slot by slot, and repair packets do not wait for a
+/// slot of their own.
 const PACE: Bitrate = Bitrate::from_mbps(26);
-/// Extra time per slot, for pings and packets that are sent at once.
+/// Extra time per slot, for pings and packets that do not wait for a slot.
 const SLACK: Duration = Duration::from_micros(2);
 /// Interval at which a sender checks whether the link is free.
 const LOOK: Duration = Duration::from_micros(60);
 /// Maximum deadline of a session, so that nothing is abandoned.
 const DEADLINE: Duration = Duration::from_secs(30);
-/// Warm-up: a few units, so that both ends know the link and each other's clock. They expire before
-/// the measured ones start.
+/// Intervals of units for the warm-up, so that both ends know the link and each other's clock. They
+/// expire before the measured ones start.
 const WARM_UP_INTERVALS: f64 = 30.0;
 const WARM_UP_DEADLINE: Duration = Duration::from_millis(300);
 const WARM_UP_REST: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_millis(50);
-/// Ten seconds.
+/// Number of steps in which the first measured unit must be sent: ten seconds.
 const WARM_UP_STEPS: u32 = 200;

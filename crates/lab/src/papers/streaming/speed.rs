@@ -119,7 +119,8 @@ impl<'a> Transfer<'a> {
         Self { case, contents, erased }
     }
 
-    /// Returns the highest speed of several transfers within the budget.
+    /// Repeats the transfer until the budget is spent, at least [`RUNS_MIN`] times, and returns the
+    /// highest speed in Mbit/s.
     fn megabits(&self, budget: Duration) -> Result<f64> {
         let clock = Clock::start();
         let (mut best, mut delivered) = (Duration::MAX, 0);
@@ -177,7 +178,7 @@ const PACKET_BYTES: usize = 1500;
 /// Number of distinct contents, too many for the L1 cache.
 const CONTENTS: usize = 64;
 const RUNS_MIN: u32 = 3;
-/// Enough for a round trip and the longest busy time.
+/// Length of the coding window in packets: enough for a round trip and the longest busy time.
 const WINDOW: usize = 4_096;
 const REPAIRS: usize = 1_024;
 /// Lower end of the paper's 600 to 800 Mbit/s.

@@ -121,9 +121,11 @@ pub(super) fn fitted(run: &Run<'_>) -> Sweep {
     }
 }
 
-/// Larger than any size in the paper, so that every message is fragmented.
+/// Size of a message in bytes: larger than any packet size in the paper, so that every message is
+/// fragmented.
 const LARGE_MESSAGE: u64 = 1_000;
-/// Fitted by hand until both legs' shares were close to the paper's.
+/// Properties of the links, this one and those below: fitted by hand until both legs' shares were
+/// close to the paper's.
 const JITTER_MS: f64 = 40.0;
 const UP_MS: f64 = 52.0;
 const DOWN_MS: f64 = 51.0;
@@ -131,7 +133,8 @@ const WIRE_MS: f64 = 42.0;
 const OUTAGE_EVERY_S: f64 = 2.1;
 const OUTAGE_MEAN_MS: f64 = 300.0;
 
-/// Compares the effect of the sizes with their possible effect.
+/// Returns rows about the effect of the packet sizes: on the delay of a fragmented message, on the
+/// share of messages below 250 ms, and on the overhead.
 fn size_rows(tabled: &[Trial], told: &[Trial]) -> Result<Vec<Row>> {
     let all: Vec<f64> =
         tabled.iter().map(|trial| Ok(end_to_end(trial)?[CHOSEN_BY])).collect::<Result<_>>()?;
@@ -167,13 +170,14 @@ fn size_rows(tabled: &[Trial], told: &[Trial]) -> Result<Vec<Row>> {
     ])
 }
 
-/// Returns the shares of the messages from the operator to the vehicle.
+/// Returns the shares of the messages from the operator to the vehicle that took less than each of
+/// [`LIMITS`].
 fn end_to_end(trial: &Trial) -> Result<[f64; LIMITS.len()]> {
     trial.total().end_to_end.shares().context("a size without messages end to end")
 }
 
-/// Judges the table's mean, to whose legs the links are fitted, and each column, which they
-/// predict.
+/// Returns rows that judge the mean of the table, to whose legs the links are fitted, and each
+/// column, which the links predict.
 fn fitted_rows(run: &Run<'_>, published: &[Column], tabled: &[Trial]) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let columns = || published.iter().zip(tabled);
@@ -220,7 +224,7 @@ fn fitted_rows(run: &Run<'_>, published: &[Column], tabled: &[Trial]) -> Result<
     Ok(rows)
 }
 
-/// Lists the paper's measurements on other days and links next to ours.
+/// Returns rows, not judged, with the paper's measurements on other days and links next to ours.
 fn shown_rows(published: &[Column], tabled: &[Trial]) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let mut near = 0;

@@ -45,16 +45,18 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
 
 /// Duration of the paper's baseline test.
 const LENGTH: Duration = Duration::from_secs(90);
-/// 17 spikes at one message in 40 within 90 s are 680 messages.
+/// Interval of messages: the paper's 17 spikes in 90 s, one in 40 messages, make 680 messages.
 const MESSAGE_INTERVAL: Duration = Duration::from_micros(132_353);
-/// Thresholds of the paper's spikes without the gate, and with it.
+/// Threshold of the paper's spikes without the gate, ms.
 const SPIKE: f64 = 1000.0;
+/// Threshold of the paper's spikes with the gate, ms.
 const SPIKE_WITH_GATE: f64 = 400.0;
 
 /// One way to send video.
 struct Way {
     name: &'static str,
     carriage: fn() -> Carriage,
+    /// True if the pictures follow the budget.
     adapts: bool,
 }
 
@@ -83,7 +85,8 @@ pub(super) fn gate_alone() -> tautline_transport::Config {
     config
 }
 
-/// Replaces rate control and planner: a fixed rate, no repair packets.
+/// Replaces rate control and planner in `config`, so that only the gate is active: a fixed rate and
+/// no repair packets.
 pub fn leave_gate_alone(config: &mut tautline_transport::Config) {
     let code = planner::Code { source_count_min: 1, ..planner::Code::of_rate(1.0) };
     config.controllers = rate::Kind::Fixed.factory();
@@ -109,12 +112,16 @@ const OUTAGE_MEAN_MS: f64 = 500.0;
 /// Results of one way, over all runs.
 struct Measured {
     name: &'static str,
-    /// Latencies of each run's messages in ms, in sending order, with the sending times.
+    /// For each run, the sending time in s and the latency in ms of every message that arrived, in
+    /// sending order.
     runs: Vec<Vec<(f64, f64)>>,
     /// Round-trip times of each run's pings.
     round_trips: Vec<Vec<Duration>>,
+    /// Number of messages that did not arrive.
     lost: usize,
+    /// Number of pictures, those not sent while paused included.
     media: usize,
+    /// Number of pictures that arrived.
     media_came: usize,
 }
 
@@ -266,7 +273,8 @@ fn rows(run: &Run<'_>, off: &Measured, gate: &Measured, session: &Measured) -> V
     rows
 }
 
-/// Judges whether the gate makes spikes rarer, and shows how much lower it makes them.
+/// Returns rows on whether the gate makes spikes rarer, which is judged, and on how much lower it
+/// makes their peaks, which is not.
 fn severity_rows(off: &Measured, gate: &Measured) -> Vec<Row> {
     let rarer = gate.messages_per_spike(SPIKE) / off.messages_per_spike(SPIKE);
     let peaks = gate.mean_peak(SPIKE) / off.mean_peak(SPIKE);

@@ -256,7 +256,7 @@ fn ms(delay: Duration) -> f64 {
 const ROUND_TRIPS: &str = "Not judged: a round trip over one of the two links, whose numbers were fitted to messages over both in \
                            `ugv-fig-4`; the paper does not say which of the two its means are.";
 const PINGED: Leg = Leg::SwitchboardVehicle;
-/// Longer than any outage.
+/// Setting that keeps the gate open: a link timeout longer than any outage.
 const NO_GATE: &str = "link_timeout_ms = 10000\n";
-/// Ping interval of the switchboard, which thus compares clocks over five seconds.
+/// Ping interval of the switchboard in ms, which thus compares clocks over five seconds.
 const PING_MS: u64 = 500;

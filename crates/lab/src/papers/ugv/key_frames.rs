@@ -78,11 +78,13 @@ struct Case {
 struct Measured {
     /// Latency of every message, in ms.
     latencies: Vec<f64>,
-    /// Excursions, and those that began during a key picture.
+    /// Number of rises of the latency above [`RISE_MS`].
     rises: usize,
+    /// Number of those rises that began within [`AFTER_KEY`] of a key picture.
     with_key: usize,
+    /// Number of key pictures.
     keys: usize,
-    /// First run: sending time of each message in s, and its latency in ms.
+    /// Of the first run, sending time in s and latency in ms of each message.
     first: Vec<(f64, f64)>,
 }
 
@@ -244,9 +246,10 @@ fn plot(all: &[(&Case, &Measured)]) -> Plot {
         .with_all(series)
 }
 
-/// Threshold of the paper's spikes with the gate.
+/// Threshold of the paper's spikes with the gate, ms.
 const RISE_MS: f64 = 400.0;
-/// A key picture of factor 15 occupies the link for half a second, and delays what follows it.
+/// Time after a key picture in which a rise counts as its effect: a key picture of factor 15
+/// occupies the link for half a second, and delays what follows it.
 const AFTER_KEY: Duration = Duration::from_millis(750);
 const LENGTH: Duration = Duration::from_secs(60);
 /// As in Figs. 4 and 5.

@@ -21,7 +21,7 @@ const fn column(
     Column { size, percent: [vehicle, operator, end_to_end], messages }
 }
 
-/// With 400 bytes from the vehicle.
+/// The paper's Table 1: 400 bytes from the vehicle.
 pub(super) const TABLE_1: [Column; 10] = [
     column(
         150,
@@ -95,7 +95,7 @@ pub(super) const TABLE_1: [Column; 10] = [
     ),
 ];
 
-/// With 500 bytes from the vehicle.
+/// The paper's Table 2: 500 bytes from the vehicle.
 pub(super) const TABLE_2: [Column; 12] = [
     column(
         150,
@@ -183,8 +183,8 @@ pub(super) const TABLE_2: [Column; 12] = [
     ),
 ];
 
-/// Returns the mean of the columns' shares, because the columns vary for reasons that the table
-/// does not state.
+/// Returns the mean of the columns' percentages, in the order of [`Column::percent`], because the
+/// columns vary for reasons that the table does not state.
 pub(super) fn mean_of_columns(columns: &[Column]) -> [[f64; 4]; 3] {
     let count = columns.len() as f64;
     std::array::from_fn(|way| {

@@ -52,6 +52,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
 
 /// A column of the paper for which there is a drive.
 struct Cell {
+    /// Bytes from the vehicle.
     up: u64,
     column: &'static Column,
 }
@@ -117,7 +118,7 @@ fn findings(run: &Run<'_>, length: Duration, cells: &[Cell], made: &[Files]) -> 
     })
 }
 
-/// Judges all drives of Table 1 together.
+/// Returns rows that judge the drives of Table 1 together.
 fn fitted_rows(run: &Run<'_>, cells: &[Cell], made: &[Files]) -> Result<Vec<Row>> {
     let fitted = cells.iter().zip(made).filter(|(cell, _)| cell.up == 400);
     let files = all(fitted.map(|(_, files)| files));
@@ -193,6 +194,6 @@ const NEAR: &str = "foretold; set by hand: every ms moves it by 1.4 points, and 
 const NUMBER: usize = 100;
 /// Sizes to the vehicle in a quick run.
 const QUICK: [u64; 3] = [150, 400, 600];
-/// Parallel drives: their processes are mostly idle.
+/// Number of parallel drives: their processes are mostly idle.
 const AT_A_TIME: usize = 11;
 const PING_MS: u64 = 100;

@@ -325,7 +325,8 @@ impl Files {
         self.video.0.get() as f64 * 8e-3 / self.video.1.as_secs_f64()
     }
 
-    /// Returns the machine's contribution, as rows that are not judged.
+    /// Returns two rows that are not judged: the mean wait of a runnable thread for a processor,
+    /// and the mean number of processors in use.
     pub(super) fn machine_rows(&self) -> [Row; 2] {
         let (waits, length) = &self.waits;
         let processors = waits.ran().as_secs_f64() / length.as_secs_f64();
@@ -349,7 +350,8 @@ impl Files {
         self.sent(leg, way).into_iter().map(|(_, delay)| delay).collect()
     }
 
-    /// Returns the same, each with its sending time in Unix time.
+    /// Returns each delay of a leg after its sending time in Unix time. Samples without compared
+    /// clocks are omitted, and negative delays count as zero.
     pub(super) fn sent(&self, leg: Leg, way: Way) -> Vec<(Duration, Duration)> {
         let samples = self.samples.iter().filter(|sample| sample.leg == leg);
         let nanos = |nanos: i64| Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
@@ -369,7 +371,7 @@ struct Places {
 }
 
 impl Places {
-    /// Creates all three, and the links between them.
+    /// Creates all three namespaces, and the links between them.
     fn lay(drive: &Drive) -> Result<(Self, [Emulator; 2])> {
         let [vehicle, operator, middle] = ["v", "o", "m"]
             .map(|end| Namespace::open_or_make(&name_of(&format!("{}-{end}", drive.number))));
@@ -527,7 +529,7 @@ fn video_in(record: &Path) -> Result<(ByteCount, Duration)> {
 /// part.
 pub(super) const TRANSPORT: &str = "[transport]\nspread = false\nretransmit = false\n\
     ping_interval_ms = 50\nreport_interval_ms = 100\nmedia_deadline_ms = 500\n";
-/// A fixed rate, of which nine tenths are for pictures.
+/// Last part of those settings: a fixed rate, of which nine tenths are for pictures.
 pub(super) const RATE: &str = "[transport.rate]\ninitial_kbps = 560\n";
 /// Note for the reader of both experiments.
 pub(super) const SENT: &str =
@@ -535,9 +537,10 @@ pub(super) const SENT: &str =
 
 /// Environment variable that selects what a process logs.
 const LOG: &str = "TAUTLINE_LOG";
-/// The paper does not state it; this is the camera of the modelled runs.
+/// Picture rate of the video: that of the camera in the modelled runs, because the paper does not
+/// state one.
 const PICTURES_A_SECOND: u32 = 15;
-/// Length of the clip, which repeats.
+/// Length of the clip in s; it repeats.
 const CLIP_SECONDS: usize = 8;
 const VEHICLE_NETWORK: [u8; 2] = [10, 77];
 const OPERATOR_NETWORK: [u8; 2] = [10, 78];
@@ -556,7 +559,7 @@ const TRIES: usize = 2;
 /// 40 ms.
 const WAIT_MAX: Duration = Duration::from_millis(1);
 const LOOK: Duration = Duration::from_millis(200);
-/// Twenty seconds.
+/// Number of looks after which the two ends count as unable to meet: twenty seconds.
 const MEET_TRIES: u32 = 100;
 /// Excluded from the measurement: the handshakes and the startup of the rate control.
 const WARM_UP: Duration = Duration::from_secs(3);

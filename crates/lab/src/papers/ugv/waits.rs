@@ -9,7 +9,7 @@ use std::time::Duration;
 pub(super) struct Waits {
     ran: Duration,
     waited: Duration,
-    /// Number of times that one of them was scheduled.
+    /// Number of times that one of the threads was scheduled.
     times: u64,
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Operator<'a> {
     decodes: bool,
     command_at: Instant,
     fed_back: Option<(VideoFeedback, Instant)>,
-    /// Strips shown clean, per picture, with their bytes.
+    /// For each picture, its strips shown clean, with their display times and bytes.
     pub(super) shown: BTreeMap<u32, BTreeMap<u8, (Instant, usize)>>,
     /// Strips decoded clean, of incomplete pictures.
     decoded: BTreeMap<u32, BTreeMap<u8, Picture>>,
@@ -79,7 +79,8 @@ impl<'a> Operator<'a> {
         decoder.decode(&slice.bytes).ok().flatten()
     }
 
-    /// Compares a complete picture, at its displayed size, with the source's.
+    /// Adds the PSNR of a complete picture, at its displayed size, against the source's. Does
+    /// nothing if its strips have different sizes.
     fn compare(&mut self, picture: u32) {
         let Some(strips) = self.decoded.remove(&picture) else { return };
         self.decoded.retain(|other, _| *other > picture);

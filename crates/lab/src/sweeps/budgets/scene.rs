@@ -13,7 +13,8 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Returns the simulated camera's pictures.
+    /// Creates a scene of `count` pictures of the simulated camera at `rate` per second, with a
+    /// camera's noise. They have the size for quick runs if `is_small`.
     ///
     /// # Errors
     /// If they cannot be rendered.
@@ -22,7 +23,7 @@ impl Scene {
         Self::of(Footage::simulated(size, rate, count, seed)?.with_noise(seed)?)
     }
 
-    /// Returns the pictures of a clip.
+    /// Creates a scene of the first `count` pictures of a clip, at `rate` per second.
     ///
     /// # Errors
     /// If it cannot be read.

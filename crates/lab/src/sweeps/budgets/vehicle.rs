@@ -27,9 +27,11 @@ pub(super) struct Vehicle<'a> {
     control: EncoderControl,
     latest: Latest,
     start: Instant,
-    /// The next picture and strip to read, whether that picture is coded, and its reduction.
+    /// The next picture and strip to read.
     next: (u32, usize),
+    /// True if the current picture is coded.
     takes: bool,
+    /// Reduction of the current picture; `None` at its full size.
     reduced: Option<Reduced>,
     pub(super) reductions: Vec<(Duration, usize)>,
     telemetry_at: Instant,
@@ -82,7 +84,7 @@ impl<'a> Vehicle<'a> {
         self.read_at(self.next).end + ENCODING
     }
 
-    /// Starts a picture, if the encoder control takes it.
+    /// Asks the encoder control whether a picture is coded, and at which size.
     fn begin(&mut self, picture: u32, now: Instant) {
         self.takes = self.control.take(picture, now) == Taking::Taken;
         if !self.takes {

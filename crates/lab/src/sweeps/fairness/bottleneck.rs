@@ -8,7 +8,7 @@ use tautline_units::{Bitrate, ByteCount, Duration};
 pub struct Bottleneck {
     /// Rate, and drain time of a full queue: `10mbps-15ms`.
     pub name: String,
-    /// Its capacity, IP and UDP headers included.
+    /// Capacity of each direction, IP and UDP headers included.
     pub rate: Bitrate,
     /// Propagation delay, one way.
     pub delay: Duration,
@@ -19,7 +19,8 @@ pub struct Bottleneck {
 }
 
 impl Bottleneck {
-    /// Returns all: 10 Mbit/s and 15 ms each way, and 3 Mbit/s and 30 ms, each with four queues.
+    /// Returns all links to test: 10 Mbit/s and 15 ms each way, and 3 Mbit/s and 30 ms, each with
+    /// four queues.
     pub fn all() -> Vec<Self> {
         let links = [(10, Duration::from_millis(15)), (3, Duration::from_millis(30))];
         let of = |(mbps, delay): (u64, Duration)| {

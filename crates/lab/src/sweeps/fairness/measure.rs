@@ -29,7 +29,8 @@ pub struct Measures {
     /// Time from the second session's start until both rates, over 2 s, stay within 20 % of each
     /// other for 5 s, in s. `None` if that never happens, or the other flow is not a session.
     pub alike_after_s: Option<f64>,
-    /// Share of the time in which they are; `None` if the other flow is not a session.
+    /// Share of the time in which the two rates are so close; `None` if the other flow is not a
+    /// session.
     pub alike: Option<f64>,
     /// Limiting causes of the sessions' rates, as shares of the time.
     pub causes: BTreeMap<Cause, f64>,
@@ -91,13 +92,13 @@ fn media(session: &Session, time: &std::ops::Range<Instant>) -> [f64; 3] {
     [bytes, offered, missed].map(|count| count as f64)
 }
 
-/// Returns (a + b)^2 / 2 (a^2 + b^2).
+/// Returns Jain's index of two shares, (a + b)^2 / (2 (a^2 + b^2)); NaN if both are 0.
 fn jain([a, b]: [f64; 2]) -> f64 {
     (a + b).powi(2) / (2.0 * (a * a + b * b))
 }
 
 /// Returns, for each [`BIN`], whether the rates over the [`SPAN`] ending there are within 20 % of
-/// each other.
+/// each other and above 0.
 fn alike(carried: &[Vec<u64>; 2]) -> Vec<bool> {
     let spans = |flow: usize| {
         (1..=carried[flow].len())
@@ -106,7 +107,8 @@ fn alike(carried: &[Vec<u64>; 2]) -> Vec<bool> {
     spans(0).zip(spans(1)).map(|(a, b)| a.min(b) >= ALIKE * a.max(b) && a.min(b) > 0.0).collect()
 }
 
-/// Returns the time from bin `begun` until they are alike for [`LASTING`] bins.
+/// Returns the time in s from bin `begun` to the first bin from which the rates are alike for
+/// [`LASTING`] bins; `None` if there is none.
 fn alike_after(alike: &[bool], begun: usize) -> Option<f64> {
     let after = alike.get(begun..)?;
     let at = after.windows(LASTING).position(|lasting| lasting.iter().all(|alike| *alike))?;
@@ -126,9 +128,11 @@ fn causes(sessions: &[Session]) -> BTreeMap<Cause, f64> {
     counts.into_iter().map(|(cause, count)| (cause, count as f64 / all as f64)).collect()
 }
 
-/// In units of [`BIN`]: 2 s and 5 s.
+/// Span over which rates are compared, in units of [`BIN`]: 2 s.
 const SPAN: usize = 20;
+/// Span for which rates must stay alike, in units of [`BIN`]: 5 s.
 const LASTING: usize = 50;
+/// Least ratio of the lower rate to the higher one at which the two are alike.
 const ALIKE: f64 = 0.8;
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub enum Pairing {
     Farther,
     /// Bulk data over TCP with CUBIC, from the first second on.
     Cubic,
-    /// The same with BBRv1.
+    /// Bulk data over TCP with BBRv1, from the first second on.
     Bbr,
     /// A call with libwebrtc's congestion control, from the first second on.
     Gcc,

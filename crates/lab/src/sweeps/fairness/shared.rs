@@ -50,7 +50,7 @@ pub(super) struct Session {
     pub(super) passages: Vec<Passage>,
     /// All media units.
     pub(super) units: Vec<Unit>,
-    /// Samples after the warm-up in which each cause limited the rate.
+    /// Number of samples after the warm-up in which each cause limited the rate.
     pub(super) causes: BTreeMap<Cause, u64>,
 }
 
@@ -140,7 +140,8 @@ impl Shared<'_> {
         bins.collect()
     }
 
-    /// Returns the bytes that arrived, by departure time.
+    /// Returns the bytes of the datagrams that arrived, headers included, per [`BIN`] of their
+    /// departure.
     fn bins(&self, passages: &[Passage]) -> Vec<u64> {
         let mut bins = vec![0; self.bin_count() as usize];
         for passage in passages.iter().filter(|passage| passage.arrived.is_some()) {
@@ -287,11 +288,11 @@ pub(super) const DEADLINE: Duration = Duration::from_millis(100);
 pub(super) const BIN: Duration = Duration::from_millis(100);
 /// IPv4 (20) and UDP (8), as the links count them.
 pub(super) const HEADERS: ByteCount = ByteCount::new(28);
-/// Six slices of 60 pictures.
+/// Media units per second: six slices of 60 pictures.
 const UNITS_PER_SECOND: u64 = 360;
-/// Size of a unit's number.
+/// Minimum size of a unit: that of its number.
 const UNIT_BYTES_MIN: ByteCount = ByteCount::new(8);
-/// High enough never to be the limit.
+/// Maximum rate of the source: high enough never to be the limit.
 const RATE_MAX: Bitrate = Bitrate::from_mbps(80);
-/// Longer than the drain time of the largest queue.
+/// Time after the measured one, longer than the drain time of the largest queue.
 const AFTERWARDS: Duration = Duration::from_secs(2);

@@ -18,7 +18,8 @@ pub struct Line {
     pub bottleneck: Bottleneck,
     /// The flow next to the session.
     pub pairing: Pairing,
-    /// Results over the seeds, or the build instructions if it could not run.
+    /// Results over the seeds; if there are none, the reason: the build instructions for a pairing
+    /// that this build lacks.
     pub outcome: Result<Summary, &'static str>,
 }
 
@@ -31,33 +32,35 @@ pub struct Summary {
     pub shares_percent: [Spread; 2],
     /// [`Measures::jain`](super::measure::Measures::jain).
     pub jain: Spread,
-    /// Payload in time of the first session, Mbit/s.
+    /// Payload of the first session's units that arrived complete and in time, Mbit/s.
     pub in_time_mbps: Spread,
-    /// Units missed by all sessions, %.
+    /// Share of the media units of all sessions that were not in time, %.
     pub missed_percent: Spread,
-    /// Datagrams dropped of all sessions, %.
+    /// Share of the datagrams of all sessions that the link dropped, %.
     pub dropped_percent: Spread,
     /// [`Measures::waiting_ms`](super::measure::Measures::waiting_ms).
     pub waiting_ms: [Spread; 4],
     /// [`Measures::alike_after_s`](super::measure::Measures::alike_after_s), over the runs that
     /// converged.
     pub alike_after_s: Option<Spread>,
-    /// Number of those runs; `None` if the other flow is not a session.
+    /// Number of the runs that converged; `None` if the other flow is not a session.
     pub alike_runs: Option<usize>,
-    /// Share of the time with similar rates, %.
+    /// Share of the time in which both rates are within 20 % of each other, %; `None` if the other
+    /// flow is not a session.
     pub alike_percent: Option<Spread>,
-    /// The most frequent limiting cause, and its mean share of the time, %.
+    /// The most frequent limiting cause of the sessions' rates, and its mean share of the time, %;
+    /// `None` without samples.
     pub cause: Option<(Cause, f64)>,
 }
 
-/// Distribution of a value over several seeds.
+/// Median, minimum and maximum of a value over several seeds, in the value's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The median.
+    /// Median over the seeds.
     pub median: f64,
-    /// The minimum.
+    /// Minimum over the seeds.
     pub least: f64,
-    /// The maximum.
+    /// Maximum over the seeds.
     pub most: f64,
 }
 

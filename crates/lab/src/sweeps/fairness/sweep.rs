@@ -36,7 +36,7 @@ pub struct Found {
     pub pairing: Pairing,
     /// The run's seed.
     pub seed: u64,
-    /// Its measures.
+    /// Measures of the run.
     pub measures: Measures,
 }
 

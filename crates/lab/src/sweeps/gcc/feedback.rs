@@ -26,7 +26,8 @@ impl Collector {
         }
     }
 
-    /// Returns the report of the arrivals since the last one.
+    /// Returns the report of the arrivals since the last one, with the packets missing among them
+    /// as lost; `None` if nothing arrived.
     pub(super) fn report(&mut self) -> Option<Feedback> {
         let base = self.arrivals.first()?.1;
         let last = self.arrivals.iter().map(|(number, _)| *number).max()?;

@@ -23,10 +23,10 @@ pub(super) struct Sender {
     target: f64,
     /// The pacer's rate, bit/s.
     pacing: f64,
-    /// Congestion window in bytes.
+    /// Congestion window in bytes; `None` for no limit.
     window: Option<i64>,
     probes: VecDeque<Probe>,
-    /// Media packets queued in the pacer.
+    /// Sizes of the media packets queued in the pacer, in bytes.
     queue: VecDeque<usize>,
     unit_at: Instant,
     send_at: Instant,
@@ -111,7 +111,8 @@ impl Sender {
         }
     }
 
-    /// Returns the next packet's number and size, if it may be sent.
+    /// Records the next packet as sent and returns its number and its size in bytes, headers
+    /// excluded; `None` if none may be sent at `now`.
     pub(super) fn poll_packet(&mut self, now: Instant) -> Option<(u32, usize)> {
         if now < self.send_at || !self.may_send() {
             return None;
@@ -172,7 +173,7 @@ impl Sender {
         self.obey(update);
     }
 
-    /// Splits one unit into packets, unless the pacer is full.
+    /// Splits one unit into packets for the pacer, unless the pacer holds more than [`QUEUE_MAX`].
     fn encode(&mut self) {
         let waiting: usize = self.queue.iter().sum();
         if waiting as f64 * 8.0 > self.target * QUEUE_MAX.as_secs_f64() {
@@ -236,18 +237,19 @@ fn time(at: Instant) -> Timestamp {
     Timestamp::from_micros((at.as_nanos() / 1_000) as i64)
 }
 
-/// Six slices of 60 pictures per second, as for Tautline's sender.
+/// Interval of units: six slices of 60 pictures per second, as for Tautline's sender.
 const UNIT_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 360);
 /// Interval at which WebRTC calls its controllers.
 const PROCESS_INTERVAL: Duration = Duration::from_millis(25);
-/// WebRTC's encoder pauses when the pacer holds too much. Its own limit of 2 s would show as delay
-/// of the pictures, which is not measured here.
+/// Content of the pacer, as time at the target rate, above which the encoder pauses, as WebRTC's
+/// does. Its own limit of 2 s would show as delay of the pictures, which is not measured here.
 const QUEUE_MAX: Duration = Duration::from_millis(500);
 const PACKET_BYTES: usize = 1_200;
 /// IPv4 and UDP headers.
 const HEADERS: usize = 28;
-/// WebRTC's own minimum and initial rates.
+/// WebRTC's own minimum rate, bit/s.
 const RATE_MIN: i64 = 30_000;
+/// WebRTC's own initial rate, bit/s.
 const RATE_START: i64 = 300_000;
-/// High enough never to be the limit.
+/// Maximum rate in bit/s: high enough never to be the limit.
 const RATE_MAX: i64 = 80_000_000;

@@ -24,7 +24,7 @@ pub struct Drive {
     pub only: Option<usize>,
     /// Configuration of both sessions; its media deadline is set to [`Drive::deadline`].
     pub transport: Config,
-    /// Time from a unit's sending to its delivery, one way.
+    /// Maximum time from a unit's sending to its delivery, one way, for it to be on time.
     pub deadline: Duration,
     /// Media units per second, at even intervals; 360 are six slices of 60 pictures.
     pub units_per_second: u64,
@@ -32,11 +32,12 @@ pub struct Drive {
     pub rate_max: Bitrate,
     /// Duration from the world's start, warm-up included.
     pub length: Duration,
-    /// Seed of every random number: links, sessions.
+    /// Seed of every random number of the links and the sessions.
     pub seed: u64,
     /// Events on the links.
     pub script: Script,
-    /// True if datagrams are tracked, as required by [`Measures::queueing_p99_ms`].
+    /// True if datagrams are tracked, as required by [`Measures::queueing_p99_ms`]. With a script
+    /// they are tracked in any case.
     pub follows: bool,
 }
 
@@ -58,7 +59,7 @@ impl Drive {
         }
     }
 
-    /// Adds a cut.
+    /// Adds a cut to the script.
     pub fn cut(&mut self, cut: Cut) {
         self.script.cut(cut.link, cut.from, cut.to);
     }
@@ -81,7 +82,7 @@ impl Drive {
         Ok((measure::of(&trail), trail.passages()))
     }
 
-    /// Returns the first cut, if any.
+    /// Returns the first cut of the script; `None` without one, or if it does not end.
     fn first_cut(&self) -> Option<Cut> {
         let mut steps = self.script.steps().iter();
         let (from, link) = steps.find_map(|(at, step)| match step {
@@ -159,5 +160,5 @@ fn carried(run: &Run<Followed>) -> Vec<Carried> {
     carried.collect()
 }
 
-/// Size of a unit's number.
+/// Minimum size of a unit: that of its number.
 const UNIT_BYTES_MIN: ByteCount = ByteCount::new(8);

@@ -19,10 +19,10 @@ pub(in crate::sweeps) struct Followed {
     pub(in crate::sweeps) traffic: Traffic,
     follows: bool,
     from: Instant,
-    /// Samples in which each cause limited the first link's rate, one per due unit after the
-    /// warm-up.
+    /// Number of samples in which each cause limited the first link's rate, one per due unit after
+    /// the warm-up.
     pub(in crate::sweeps) causes: BTreeMap<Cause, u64>,
-    /// Media packets sent so far, per link.
+    /// Number of media packets sent so far, per link.
     media_sent: Vec<u64>,
     pub(in crate::sweeps) departures: Vec<Departure>,
     pub(in crate::sweeps) arrivals: Vec<(Sealed, Instant)>,

@@ -18,9 +18,9 @@ use super::trail::{Cut, Trail, WARM_UP};
 pub struct Measures {
     /// Payload of the units on time per second, Mbit/s.
     pub goodput_mbps: f64,
-    /// 5th percentile of the goodput over whole seconds.
+    /// 5th percentile of the goodput over whole seconds, Mbit/s.
     pub goodput_p5_mbps: f64,
-    /// Goodput per second.
+    /// Goodput of each whole second, Mbit/s.
     pub goodput_by_second_mbps: Vec<f64>,
     /// Share of the offered units that were not on time, refused ones included.
     pub missed: f64,
@@ -56,7 +56,7 @@ pub struct Measures {
     pub command_p99_ms: f64,
     /// Longest time without a command, ms.
     pub command_gap_ms: f64,
-    /// Reaction to the first cut of a link, if there was one.
+    /// Reaction to the first cut of a link; `None` if there was none.
     pub outage: Option<Outage>,
     /// Digest of all events, equal for equal runs.
     pub digest: u64,
@@ -66,12 +66,13 @@ pub struct Measures {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outage {
     /// Time from the cut to the last media datagram sent on that link before its return, ms; NaN if
-    /// the link was not in use.
+    /// the link was not in use, 0 if none was sent.
     pub notice_ms: f64,
     /// Time from the link's return until it carries half of its rate in the second before the cut,
-    /// over 100 ms, in ms. If that did not happen, the time until the end of the run.
+    /// over 100 ms, in ms. If that did not happen, the time until the end of the run; NaN if the
+    /// link was not in use.
     pub recover_ms: f64,
-    /// Units missed among those sent from one deadline after the cut until the return.
+    /// Number of units missed among those sent from one deadline after the cut until the return.
     pub missed_beyond: u64,
 }
 
@@ -188,12 +189,12 @@ fn frozen(trail: &Trail, from: Instant, to: Instant) -> f64 {
     frozen.map(|gap| gap.as_secs_f64()).sum::<f64>() / to.since(from).as_secs_f64()
 }
 
-/// Six slices.
+/// Number of units of a picture: six slices.
 const PICTURE_UNITS: usize = 6;
 /// IPv4 (20) and UDP (8), as the links count them.
 const HEADERS: u64 = 28;
 /// Interval over which a link's rate before a cut is measured.
 const FORMER: Duration = Duration::from_secs(1);
-/// Interval over which its rate afterwards is measured.
+/// Interval over which a link's rate after a cut is measured.
 const CARRIES: Duration = Duration::from_millis(100);
 const STEP: Duration = Duration::from_millis(10);

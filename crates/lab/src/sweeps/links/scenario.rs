@@ -22,8 +22,9 @@ pub struct Scenario {
     pub name: &'static str,
     /// Description of the links and the requirement.
     pub title: &'static str,
-    /// Length of each run in seconds and number of seeds, for quick and full runs.
+    /// Length of each run in seconds and number of seeds, in quick form.
     quick: (u64, u64),
+    /// Length of each run in seconds and number of seeds, in full.
     full: (u64, u64),
     /// Impairment of the links.
     case: Case,
@@ -153,7 +154,8 @@ pub(super) const ROADS: &[Scenario] = &[
     },
 ];
 
-/// Returns the units missed more than one deadline after a cut, and the time to detect it.
+/// Returns rows with the units missed more than one deadline after a cut, and with the time to
+/// detect the cut.
 fn outages(runs: &[Measures]) -> (Row, Row) {
     let outages = || runs.iter().filter_map(|run| run.outage);
     let beyond: u64 = outages().map(|outage| outage.missed_beyond).sum();

@@ -97,7 +97,7 @@ impl Set {
     /// Returns a set of recordings in arbitrary files, each with its own length.
     ///
     /// # Errors
-    /// For a file that cannot be read or is not a recording.
+    /// For no files, and for a file that cannot be read or is not a recording.
     pub fn of_files(files: &[impl AsRef<Path>]) -> Result<Set> {
         let read = |file: &Path| Source::read(file, notation::name_of(file), None);
         let links: Vec<Source> =
@@ -135,7 +135,7 @@ impl Set {
         self.links.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the set has no links.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
@@ -181,7 +181,7 @@ fn recorded(trace: &Arc<Trace>, seed: u64, at: u64) -> Pair {
     Pair { up, down: roomy() }
 }
 
-/// Returns a link's start offset in its recording.
+/// Returns a link's start offset in its recording, in ms.
 fn start_ms(trace: &Trace, seed: u64, at: u64) -> u64 {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(START_STREAM + at);
@@ -222,7 +222,7 @@ impl Recording {
     }
 }
 
-/// In the order in which sets use them; some end inside an outage, hence the periods.
+/// Recordings in the order in which sets use them; some end inside an outage, hence the periods.
 const RECORDINGS: [Recording; 5] = [
     Recording { name: "lte-uplink-6mbps", period_s: 140 },
     Recording { name: "lte-5mbps-outages", period_s: 196 },
@@ -231,7 +231,7 @@ const RECORDINGS: [Recording; 5] = [
     Recording { name: "evdo-uplink-1mbps-outages", period_s: 265 },
 ];
 
-/// Too slow to be in a set.
+/// Recordings that are too slow to be in a set with others.
 const RECORDINGS_SLOW: [Recording; 2] = [
     Recording { name: "lte-uplink-1mbps", period_s: 196 },
     Recording { name: "evdo-half-mbps-stress", period_s: 265 },
@@ -239,7 +239,8 @@ const RECORDINGS_SLOW: [Recording; 2] = [
 
 /// One-way delay without queueing, from the reference page.
 const DELAY: Duration = Duration::from_millis(15);
-/// Modem queue. Modems hold much more than a few hundred milliseconds: 1.3 s at 6 Mbit/s.
+/// Size of a modem's queue in bytes. Modems hold much more than a few hundred milliseconds: 1.3 s
+/// at 6 Mbit/s.
 const QUEUE_BYTES: u64 = 1_000_000;
 const START_STREAM: u64 = 1 << 40;
 

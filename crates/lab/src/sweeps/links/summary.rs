@@ -12,15 +12,15 @@ use crate::plot::{Axis, Plot, Series};
 /// One line of the summary: all seeds of one combo on one set, case and deadline.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// The set.
+    /// Name of the set of links.
     pub set: String,
-    /// The impairment.
+    /// Impairment of the links.
     pub case: Case,
     /// Deadline, one way.
     pub deadline: Duration,
-    /// The combo; with `alone`, the best single link.
+    /// Name of the combo.
     pub combo: String,
-    /// True if it is each seed's best single link.
+    /// True if the runs used a single link, for each seed the one with the highest goodput.
     pub alone: bool,
     /// Number of runs.
     pub runs: usize,
@@ -30,23 +30,27 @@ pub struct Summary {
     pub goodput_p5_mbps: f64,
     /// Share of the offered units missed, over all runs.
     pub missed: f64,
-    /// Overhead, median over the runs.
+    /// Bytes on the wire over the payload of the units on time, median over the runs.
     pub overhead: f64,
     /// 99th percentile of the delay, median over the runs, ms.
     pub delay_p99_ms: f64,
     /// Longest gap of all runs, ms.
     pub gap_ms: f64,
-    /// Share of the time with a zero budget.
+    /// Share of the time with a zero budget, mean of the runs.
     pub paused: f64,
-    /// Time to detect the cut, median over the runs that used the cut link, ms.
+    /// Time to detect the cut, median over the runs that used the cut link, ms; NaN without such a
+    /// run.
     pub notice_ms: f64,
-    /// Time to recover, likewise.
+    /// Time to recover from the cut, median over the runs that used the cut link, ms; NaN without
+    /// such a run.
     pub recover_ms: f64,
-    /// Units missed more than one deadline after the cut, over all runs.
+    /// Number of units missed more than one deadline after the cut, over all runs; `None` if
+    /// nothing was cut.
     pub missed_beyond: Option<u64>,
-    /// Goodput relative to that of the best combo that codes 4 of 9.
+    /// Goodput relative to that of the best combo that codes 4 of 9; NaN if none was run.
     pub ratio: f64,
-    /// Goodput relative to the run's best single link: the minimum over the runs.
+    /// Goodput relative to the best single link of the same seed, minimum over the runs; NaN if no
+    /// single links were run.
     pub over_best_link: f64,
 }
 

@@ -47,11 +47,11 @@ pub struct Found {
     pub deadline: Duration,
     /// [`Combo::name`].
     pub combo: String,
-    /// Name of the single link used, if any.
+    /// Name of the single link used; `None` if all were used.
     pub alone: Option<String>,
     /// The run's seed.
     pub seed: u64,
-    /// Its measures.
+    /// Measures of the run.
     pub measures: Measures,
 }
 

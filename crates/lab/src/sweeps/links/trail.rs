@@ -39,7 +39,7 @@ pub struct Passage {
 pub(super) struct Trail {
     /// Duration from the world's start, warm-up included.
     pub(super) length: Duration,
-    /// Time from a unit's sending to its delivery, one way.
+    /// Maximum time from a unit's sending to its delivery, one way, for it to be on time.
     pub(super) deadline: Duration,
     /// Media units per second.
     pub(super) units_per_second: u64,
@@ -55,7 +55,7 @@ pub(super) struct Trail {
     pub(super) commands: Vec<Unit>,
     /// Load of each link in the media's direction, after the warm-up.
     pub(super) carried: Vec<Carried>,
-    /// Samples after the warm-up in which each cause limited the first link's rate.
+    /// Number of samples after the warm-up in which each cause limited the first link's rate.
     pub(super) causes: BTreeMap<Cause, u64>,
     /// Digest of all events.
     pub(super) digest: u64,

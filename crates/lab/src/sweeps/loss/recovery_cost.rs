@@ -46,11 +46,12 @@ pub struct RecoveryCost {
     pub pattern: String,
     /// Share of slices lost.
     pub lost: f64,
-    /// Share of slices shown that differ from their encoder's state, including lost ones.
+    /// Share of the slices of completely shown pictures that differ from their encoder's state,
+    /// those in place of lost ones included.
     pub damaged: f64,
-    /// Mean luma PSNR of the pictures against the camera's, dB.
+    /// Mean luma PSNR of the completely shown pictures against the camera's, dB.
     pub psnr: f64,
-    /// 10th percentile of the pictures' PSNR, dB.
+    /// 10th percentile of the PSNR of the completely shown pictures, dB.
     pub psnr_tenth: f64,
     /// IDRs, including the first of each strip.
     pub idrs: usize,

@@ -28,7 +28,7 @@ impl Bins {
         self.lost += count;
     }
 
-    /// Adds the counts of another.
+    /// Adds the counts of another `Bins`.
     pub fn append(&mut self, other: &Bins) {
         for (within, others) in self.within.iter_mut().zip(other.within) {
             *within += others;

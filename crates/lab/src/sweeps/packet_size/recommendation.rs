@@ -15,13 +15,13 @@ use super::trial::{Size, Trial};
 pub struct Recommendation {
     /// The recommended size.
     pub size: Size,
-    /// Its share of messages end to end within 250 ms.
+    /// Share of the end-to-end messages within 250 ms at the recommended size.
     pub within: f64,
-    /// Its share of bytes on the wire that are not application data.
+    /// Share of the bytes on the wire that are not application data, at the recommended size.
     pub overhead: f64,
     /// The size with the largest share within 250 ms, which the paper's rule picks.
     pub largest: Size,
-    /// Its share within 250 ms.
+    /// Share of the end-to-end messages within 250 ms at the size [`largest`](Self::largest).
     pub largest_within: f64,
     /// Sizes indistinguishable from the largest, including itself, in the order of the trials.
     pub equal: Vec<Size>,
@@ -125,7 +125,8 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Chance alone exceeds two standard errors about once in twenty comparisons.
+/// Number of standard errors by which two shares must differ: chance alone exceeds two about once
+/// in twenty comparisons.
 const ERRORS_APART: f64 = 2.0;
 /// Overhead difference treated as chance: packets smaller than all sizes tried have the same
 /// overhead.

@@ -143,7 +143,8 @@ fn bins(sent: &[Sent]) -> Bins {
     bins
 }
 
-/// Measures, for each command, the time until the operator has a unit that shows its effect.
+/// Counts, for each command, the time until the operator has a unit that shows its effect; as lost
+/// if that takes longer than [`LATEST`] or does not happen.
 fn answers(observed: &Observed) -> Bins {
     let mut bins = Bins::default();
     for command in &observed.commands {
@@ -160,7 +161,8 @@ fn answers(observed: &Observed) -> Bins {
     bins
 }
 
-/// Interval of commands, as frequent as an operator's hand movements.
+/// Interval of messages in either direction: commands are as frequent as an operator's hand
+/// movements.
 const MESSAGE_INTERVAL: Duration = Duration::from_millis(50);
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl Round {
     }
 
     /// Returns the share of the bytes on the wire that are not application data: headers, repair
-    /// packets and probes.
+    /// packets and probes. `None` if nothing was sent.
     pub fn overhead_share(&self) -> Option<f64> {
         let wire = self.wire.get();
         (wire > 0).then(|| 1.0 - self.payload.get() as f64 / wire as f64)

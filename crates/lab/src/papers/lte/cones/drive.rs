@@ -17,7 +17,8 @@ pub(super) struct Setting {
     pub(super) config: Config,
     /// Delay added to the network's round trip, half of it in each direction.
     pub(super) added: Duration,
-    /// Share of the delay by which the driver extrapolates a picture.
+    /// Share of the mean delay by which the driver extrapolates a picture: 0 for not at all, 1 for
+    /// all of it.
     pub(super) foresight: f64,
     /// Seed of the course and of the network.
     pub(super) seed: u64,
@@ -29,15 +30,15 @@ pub(super) struct Lap {
     pub(super) cones_hit: u32,
     /// Number of cones on the course.
     pub(super) cones: usize,
-    /// Metres along the course.
+    /// Metres driven along the course.
     pub(super) metres: f64,
     /// True if the lap was completed.
     pub(super) is_whole: bool,
-    /// Duration from the first picture on.
+    /// Simulated duration, from the start of the simulation to the end of the lap.
     pub(super) seconds: f64,
     /// Part of the duration with a wheel off the road.
     pub(super) seconds_off_road: f64,
-    /// Number of stops by the guard.
+    /// Number of times that the guard changed from a driving mode to another one.
     pub(super) stops: u32,
     /// Loop age while driving, as reported by the guard.
     pub(super) loop_age: Mean,
@@ -73,7 +74,7 @@ struct Drive {
     lap: Lap,
     /// Last position of the car along the centre line.
     distance: f64,
-    /// The lap's distance at the last progress, and the time of it.
+    /// The lap's metres and the time when it last got more than a metre further.
     came_on: (f64, Instant),
 }
 
@@ -373,9 +374,9 @@ pub(super) const PICTURE_DELAY: Duration = Duration::from_millis(90);
 pub(super) const COMMAND_DELAY: Duration = Duration::from_millis(23);
 /// Mean of the random part of each delay, which is exponentially distributed.
 pub(super) const JITTER: Duration = Duration::from_millis(8);
-/// Share of the pictures that arrive too late to be displayed: the paper's, of slices.
+/// Share of the pictures that arrive too late to be displayed: the paper's share of slices.
 pub(super) const LOST: f64 = 0.05;
-/// Picture interval of the paper's camera, 60 per second.
+/// Time between two pictures of the paper's camera, which takes 60 per second.
 const PICTURE_INTERVAL: Duration = Duration::from_nanos(16_666_667);
 /// Command interval of the console.
 const COMMAND_INTERVAL: Duration = Duration::from_millis(20);

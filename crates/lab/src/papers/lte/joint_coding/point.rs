@@ -54,13 +54,18 @@ pub(super) struct Point {
     pub(super) both_modems: Latencies,
 }
 
-/// Kinds of streams.
+/// The streams that are measured over the same links, each in sessions of its own.
 #[derive(Clone, Copy, strum::VariantArray)]
 enum Sent {
+    /// Slices coded 4 of 7, over both modems.
     Coded,
+    /// Single packets over the first modem, at the rate of its share of the coded stream.
     SingleFirst,
+    /// Single packets over the second modem, at the rate of its share of the coded stream.
     SingleSecond,
+    /// Uncoded slices over the first modem.
     OneModem,
+    /// Uncoded slices over both modems.
     BothModems,
 }
 
@@ -81,7 +86,7 @@ impl Sent {
     }
 }
 
-/// Sends all streams under all loads.
+/// Sends all streams under all loads, and returns one point per load.
 pub(super) fn measure(run: &Run<'_>, loads: &[Load]) -> Result<Vec<Point>> {
     let jobs: Vec<(&Load, Sent, u64)> = loads
         .iter()
@@ -124,12 +129,14 @@ pub(super) fn measure(run: &Run<'_>, loads: &[Load]) -> Result<Vec<Point>> {
 }
 
 impl Point {
-    /// Returns the quantile of a slice whose packets are drawn independently from one modem's.
+    /// Returns the quantile of the latency of a slice, in ms, if the latencies of its four packets
+    /// are drawn independently from those of single packets on one modem.
     pub(super) fn drawn(&self, modem: usize, probability: f64) -> f64 {
         self.single[modem].quantile_of_latest(SOURCES as u32, probability)
     }
 
-    /// Returns the paper's gain: the mean of those relative to either modem, which it plots as one.
+    /// Returns the paper's gain at [`LEVEL`] in ms: the latency of a slice by independent draws,
+    /// mean of the two modems, less that of the coded slices.
     pub(super) fn gain_drawn(&self) -> f64 {
         (self.drawn(0, LEVEL) + self.drawn(1, LEVEL)) / 2.0 - self.coded.quantile(LEVEL)
     }
@@ -142,7 +149,7 @@ impl Point {
 /// N of the figure, with K = 4.
 const PACKETS: usize = 7;
 pub(super) const LEVEL: f64 = 0.95;
-/// Number of runs, each at another time.
+/// Number of runs of each stream that are pooled; each has another seed.
 pub(super) const RUNS: u64 = 4;
 
 pub(super) fn seconds(run: &Run<'_>) -> u64 {

@@ -148,7 +148,7 @@ fn clash(seed: u64, overlap: &(Reign, Reign)) -> String {
     format!("SIM_SEED={seed}, {overlap:?}")
 }
 
-/// Returns the share of seeds whose failover took the same time, to the nanosecond, for all faults.
+/// Returns a row with the share of seeds whose failover took exactly the same time for all faults.
 fn alike(by_fault: &[Vec<f64>]) -> Row {
     let [first, others @ ..] = by_fault else { unreachable!("there are faults") };
     let is_alike = |seed: &usize| others.iter().all(|other| other[*seed] == first[*seed]);
@@ -159,7 +159,8 @@ fn alike(by_fault: &[Vec<f64>]) -> Row {
     )
 }
 
-/// Returns the cost of a message, and the soonest failure detection at a thousandth of a core.
+/// Returns a table with the cost of a message by codec, and the shortest heartbeat and timeout that
+/// cost [`SHARE_OF_CORE`]. Adds a row with each timeout to `rows`.
 fn budgets([ours, json]: [f64; 2], rows: &mut Vec<Row>) -> Result<Table> {
     let mut table =
         Table::new("budget", ["codec", "message_us", "heartbeat_ms_at_least", "timeout_ms"]);

@@ -67,7 +67,8 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// Creates three members with their own clocks; losses and delays depend on the seed.
+    /// Creates three members with clocks of their own. Delays depend on the seed, and if `rough`,
+    /// so do losses of up to a fifth of the datagrams of each link; otherwise nothing is lost.
     pub(super) fn new(seed: u64, heartbeat: Duration, rough: bool, trust: &Trust) -> Result<Self> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut world = World::new(seed);
@@ -220,7 +221,7 @@ impl Trial {
         })
     }
 
-    /// Returns the number of reigns.
+    /// Returns the number of reigns until now.
     pub(super) fn reign_count(&self) -> usize {
         self.reigns.len()
     }
@@ -232,7 +233,8 @@ struct Seat {
     disk: Kept,
     member: Option<Member>,
     paused: bool,
-    /// Datagrams that arrive while the process is suspended, up to the size of a socket buffer.
+    /// Datagrams that arrived while the process is suspended, at most [`WAITING_MAX`]; more are
+    /// dropped, as by a full socket buffer.
     waiting: VecDeque<Vec<u8>>,
 }
 

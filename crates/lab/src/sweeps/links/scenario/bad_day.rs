@@ -301,7 +301,8 @@ pub(super) fn up(change: impl FnOnce(&mut Config)) -> Pair {
     pair
 }
 
-/// Returns a time shift that depends on the seed, which varies the phase of reports and packets.
+/// Returns a time shift of less than 0.1 s that depends on the seed, which varies the phase of
+/// reports and packets.
 fn shift(seed: u64) -> f64 {
     (seed * 13 % 100) as f64 / 1e3
 }
@@ -360,8 +361,8 @@ fn gap(runs: &[Measures], bar: f64) -> Row {
     Row::new("longest gap, the worst run", "ms", longest).reference(bar).at_most(1.0)
 }
 
-/// Judges the throughput of the second that begins 3 s after the end of the dip, relative to that
-/// before it.
+/// Returns a row that judges the goodput of the second that begins 3 s after the end of the dip,
+/// relative to that before the dip.
 fn recovered(runs: &[Measures]) -> Row {
     let second = |at: f64| (at - WARM_UP.as_secs_f64()) as usize;
     let share = |run: &Measures| {
@@ -392,8 +393,8 @@ fn missed_for_it(runs: &[Measures]) -> Row {
     missed("missed", runs).reference(0.0).within_absolute(0.0)
 }
 
-/// Judges the misses of all runs against their target, in both directions: too few mean an unused
-/// budget.
+/// Returns rows that judge the misses of all runs against their target, in both directions: too few
+/// mean an unused budget.
 fn on_target(runs: &[Measures], percent: f64) -> [Row; 2] {
     let most = missed("missed, 1.5 times the target at most", runs).reference(percent).at_most(1.5);
     let least = missed("missed, a 1.5th of it at least", runs).reference(percent);
@@ -418,6 +419,7 @@ fn frozen(runs: &[Measures]) -> Row {
     row.reference(0.0).within_absolute(0.0)
 }
 
-/// Start and length of the dip, in seconds.
+/// Start of the dip, s.
 const DIP_AT: f64 = 8.0;
+/// Length of the dip, s.
 const DIP: f64 = 2.0;

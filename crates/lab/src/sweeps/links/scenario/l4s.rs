@@ -58,8 +58,8 @@ fn marking() -> Pair {
     up(|link| link.l4s = Some(L4s::default()))
 }
 
-/// Judges the first half of the runs, on the marking link, against the second half, on the link
-/// without marks.
+/// Returns rows that judge the first half of the runs, on the marking link, against the second
+/// half, on the link without marks.
 fn judge(runs: &[Measures]) -> Vec<Row> {
     let (marked, plain) = runs.split_at(runs.len() / 2);
     let worst = |runs: &[Measures]| {
