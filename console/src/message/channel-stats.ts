@@ -124,7 +124,7 @@ delivered():bigint {
 }
 
 /**
- * Of these, those that needed a repair packet.
+ * The part of them that needed a repair packet.
  */
 repaired():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 28);

@@ -216,7 +216,7 @@ packetsGiven():bigint {
 }
 
 /**
- * Of these, reinjected packets, and repair packets for a unit that lacked some.
+ * The part of them that are reinjected packets, or repair packets for a unit that lacked some.
  */
 packetsAgain():bigint {
   const offset = this.bb!.__offset(this.bb_pos, 50);

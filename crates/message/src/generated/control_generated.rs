@@ -133,7 +133,7 @@ impl Refusal {
   pub const NotAllowed: Self = Self(3);
   /// The request needs a registration first.
   pub const NotRegistered: Self = Self(4);
-  /// A machine with another key is registered under that name.
+  /// Another machine with the same key is registered, or this connection was replaced by a newer one.
   pub const NameTaken: Self = Self(5);
   /// The request is invalid, or invalid in the present state.
   pub const BadRequest: Self = Self(6);

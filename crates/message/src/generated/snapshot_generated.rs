@@ -798,7 +798,7 @@ impl<'a> LinkStats<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(LinkStats::VT_PACKETS_GIVEN, Some(0)).unwrap()}
   }
-  /// Of these, reinjected packets, and repair packets for a unit that lacked some.
+  /// The part of them that are reinjected packets, or repair packets for a unit that lacked some.
   #[inline]
   pub fn packets_again(&self) -> u64 {
     // Safety:
@@ -1345,7 +1345,7 @@ impl<'a> ChannelStats<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(ChannelStats::VT_DELIVERED, Some(0)).unwrap()}
   }
-  /// Of these, those that needed a repair packet.
+  /// The part of them that needed a repair packet.
   #[inline]
   pub fn repaired(&self) -> u64 {
     // Safety:
