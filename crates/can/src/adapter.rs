@@ -1,8 +1,6 @@
 use std::collections::BTreeMap;
 
-use tautline_guard::{
-    Controls, Extra, Fault, Faults, Gear, MachineState, Notices, Reported, Signals,
-};
+use tautline_guard::{Controls, Fault, Faults, Gear, MachineState, Notices, Reported, Signals};
 use tautline_units::Instant;
 
 use crate::frame::{Frame, Id};
@@ -24,7 +22,6 @@ pub struct Adapter {
     controls: Option<Controls>,
     is_stopping: bool,
     last_frames: usize,
-    extras: Vec<Extra>,
     counts: Counts,
 }
 
@@ -49,11 +46,7 @@ pub struct Counts {
 }
 
 impl Adapter {
-    pub(crate) fn new(
-        outgoing: Vec<Outgoing>,
-        incoming: Vec<Incoming>,
-        extras: Vec<Extra>,
-    ) -> Self {
+    pub(crate) fn new(outgoing: Vec<Outgoing>, incoming: Vec<Incoming>) -> Self {
         let ids = incoming.iter().enumerate().map(|(index, it)| (it.message.id, index));
         Self {
             by_id: ids.collect(),
@@ -63,7 +56,6 @@ impl Adapter {
             last_frames: outgoing.len(),
             outgoing,
             incoming,
-            extras,
             counts: Counts::default(),
         }
     }
@@ -157,25 +149,10 @@ impl Adapter {
                     let holds = message.holds(its, condition, now);
                     state.signals = state.signals.with_if(*light, holds);
                 }
-                Target::Gear { .. } | Target::Fault(..) | Target::Extra { .. } => {}
+                Target::Gear { .. } | Target::Fault(..) => {}
             }
         }
         state
-    }
-
-    /// Computes the extras; those that are not known are NaN.
-    pub fn extras(&mut self, now: Instant) -> &[Extra] {
-        let values: Vec<(usize, f64)> = self
-            .uses()
-            .filter_map(|(message, its)| {
-                let Target::Extra { extra, curve } = &its.target else { return None };
-                Some((*extra, message.value(its, curve, now).unwrap_or(f64::NAN)))
-            })
-            .collect();
-        for (extra, value) in values {
-            self.extras[extra].value = value;
-        }
-        &self.extras
     }
 
     /// Returns the counts since the start.

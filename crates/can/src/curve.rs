@@ -16,6 +16,33 @@ pub(crate) enum Curve {
 }
 
 impl Curve {
+    /// Returns the curve of scale and offset, or of points, as a map gives them.
+    ///
+    /// # Errors
+    /// Says what is wrong with them.
+    pub(crate) fn of(
+        scale: Option<f64>,
+        offset: Option<f64>,
+        points: Option<&Vec<(f64, f64)>>,
+    ) -> Result<Self, String> {
+        let Some(points) = points else {
+            let (scale, offset) = (scale.unwrap_or(1.0), offset.unwrap_or(0.0));
+            let is_sound = scale.is_finite() && scale != 0.0 && offset.is_finite();
+            return match is_sound {
+                true => Ok(Self::Line { scale, offset }),
+                false => Err(format!("scale = {scale}, offset = {offset}: use numbers, and not 0")),
+            };
+        };
+        let is_rising = points.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let is_finite = points.iter().all(|(x, y)| x.is_finite() && y.is_finite());
+        if scale.is_some() || offset.is_some() || points.len() < 2 || !is_rising || !is_finite {
+            return Err("points has two or more pairs whose first number rises, and neither \
+                        scale nor offset"
+                .into());
+        }
+        Ok(Self::Points(points.clone()))
+    }
+
     /// Returns the value at `x`.
     pub(crate) fn at(&self, x: f64) -> f64 {
         match self {

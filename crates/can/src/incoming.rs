@@ -39,24 +39,12 @@ pub(crate) struct Use {
 /// Meaning of a signal.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Target {
-    Speed {
-        curve: Curve,
-        is_signed_by_gear: bool,
-    },
+    Speed { curve: Curve, is_signed_by_gear: bool },
     SteeringAngle(Curve),
-    Gear {
-        drive: Vec<u64>,
-        reverse: Vec<u64>,
-        neither: Vec<u64>,
-    },
+    Gear { drive: Vec<u64>, reverse: Vec<u64>, neither: Vec<u64> },
     AccelerationAlong(Curve),
     AccelerationAcross(Curve),
     Charge(Curve),
-    /// The extra with this index in the list of all.
-    Extra {
-        extra: usize,
-        curve: Curve,
-    },
     Notice(Notice, Condition),
     Fault(Fault, Condition),
     Light(Light, Condition),

@@ -94,7 +94,6 @@ fn used(target: &Target, signal: &Signal) -> String {
         Target::AccelerationAlong(curve) => format!("acceleration_along{curve}"),
         Target::AccelerationAcross(curve) => format!("acceleration_across{curve}"),
         Target::Charge(curve) => format!("charge{curve}"),
-        Target::Extra { curve, .. } => format!("extra{curve}"),
         Target::Notice(notice, its) => format!("notice {} {}", snake(notice), condition(its)),
         Target::Fault(fault, its) => format!("fault {} {}", snake(fault), condition(its)),
         Target::Light(light, its) => format!("signal {} {}", snake(light), condition(its)),

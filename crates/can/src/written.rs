@@ -198,8 +198,6 @@ pub(crate) struct Received {
     pub(crate) notice: Option<String>,
     pub(crate) fault: Option<String>,
     pub(crate) signal: Option<String>,
-    pub(crate) extra: Option<String>,
-    pub(crate) unit: Option<String>,
     pub(crate) scale: Option<f64>,
     pub(crate) offset: Option<f64>,
     pub(crate) points: Option<Vec<(f64, f64)>>,

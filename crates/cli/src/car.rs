@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use clap::Args;
 use serde::Deserialize;
-use tautline_guard::{Controls, Extra, Fault, Machine, MachineState};
+use tautline_guard::{Controls, Fault, Machine, MachineState};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::Address;
 use tautline_net::metrics::{self, Page, Unit};
@@ -193,9 +193,5 @@ impl Machine for ShownCar {
         let hazard = controls.signals.contains(tautline_guard::Signal::Hazard);
         shown.hazard.store(hazard, Ordering::Relaxed);
         self.car.apply(controls, now)
-    }
-
-    fn extras(&self) -> &[Extra] {
-        self.car.extras()
     }
 }

@@ -32,12 +32,6 @@ pub trait Machine {
     /// The fault that prevented it. The fault is counted and reported together with those of the
     /// state, and the next turn tries again.
     fn apply(&mut self, controls: &Controls, now: Instant) -> Result<(), Fault>;
-
-    /// Returns values specific to this kind of machine, such as a battery's charge; those beyond
-    /// the first [`Extra::COUNT_MAX`] are not reported.
-    fn extras(&self) -> &[Extra] {
-        &[]
-    }
 }
 
 /// State that a machine reports of itself at one instant.
@@ -131,7 +125,7 @@ numbered! {
 /// A set of notices.
 pub type Notices = Set<Notice>;
 
-/// A value that only one kind of machine has.
+/// A named value that a vehicle adds to its telemetry, such as the height of its camera.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Extra {
     /// Name of the value, which stays the same in later versions; at most 64 bytes.
@@ -143,7 +137,7 @@ pub struct Extra {
 }
 
 impl Extra {
-    /// Maximum number of reported extras of a machine.
+    /// Maximum number of reported extras of a vehicle.
     pub const COUNT_MAX: usize = 16;
 }
 

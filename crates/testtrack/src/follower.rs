@@ -164,9 +164,9 @@ mod tests {
     fn the_same_cones_fall_as_where_the_car_drives() {
         let throttle = Controls { throttle: 1.0, ..Controls::default() };
         let (car, follower) = follow(20_000, |_| throttle);
-        let hit = car.extras()[0].value;
-        assert!(hit >= 1.0, "{hit}");
-        assert!((f64::from(follower.cones_hit()) - hit).abs() <= 1.0, "{hit}");
+        let hit = car.world().cones_hit();
+        assert!(hit >= 1, "{hit}");
+        assert!(follower.cones_hit().abs_diff(hit) <= 1, "{hit}");
     }
 
     #[test]

@@ -1,8 +1,7 @@
 use std::time::Duration;
 
 use tautline_guard::{
-    Controls, Extra, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position,
-    Reported,
+    Controls, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position, Reported,
 };
 use tautline_units::Instant;
 
@@ -16,7 +15,6 @@ pub struct SimulatedCar {
     controls: Controls,
     /// Time up to which the world has advanced; `None` before the first turn.
     moved_until: Option<Instant>,
-    extras: [Extra; 1],
 }
 
 impl SimulatedCar {
@@ -29,8 +27,7 @@ impl SimulatedCar {
     pub fn under(seed: u64, conditions: Conditions) -> Self {
         let world = World::new(seed).under(conditions);
         let controls = Controls { brake: 1.0, ..Controls::default() };
-        let extras = [Extra { name: "cones hit", value: 0.0, unit: "" }];
-        Self { world, controls, moved_until: None, extras }
+        Self { world, controls, moved_until: None }
     }
 
     /// Returns the metres driven, forwards and backwards.
@@ -53,7 +50,6 @@ impl Machine for SimulatedCar {
         let passed = self.moved_until.map_or(Duration::ZERO, |until| now.since(until));
         self.moved_until = Some(now);
         self.world.step(&self.controls, passed);
-        self.extras[0].value = self.world.cones_hit().into();
         let car = self.world.car();
         let parking_brake = self.controls.parking_brake;
         MachineState {
@@ -81,10 +77,6 @@ impl Machine for SimulatedCar {
     fn apply(&mut self, controls: &Controls, _now: Instant) -> Result<(), Fault> {
         self.controls = controls.sane();
         Ok(())
-    }
-
-    fn extras(&self) -> &[Extra] {
-        &self.extras
     }
 }
 
@@ -152,15 +144,15 @@ mod tests {
     }
 
     #[test]
-    fn hit_cones_are_reported_as_an_extra() {
+    fn hit_cones_are_counted() {
         let mut car = SimulatedCar::new(1);
-        assert_eq!(car.extras(), [Extra { name: "cones hit", value: 0.0, unit: "" }]);
+        assert_eq!(car.world().cones_hit(), 0);
         let (x, y) = car.world.course().cones()[0];
         let place = car.world.course().nearest(x, y);
         car.world.place_car(place.distance - 8.0, place.lateral);
         let throttle = Controls { throttle: 1.0, ..Controls::default() };
         drive(&mut car, &throttle, Instant::ZERO, 3, PERIOD);
-        assert!(car.extras()[0].value >= 1.0, "{:?}", car.extras());
+        assert!(car.world().cones_hit() >= 1, "{}", car.world().cones_hit());
     }
 
     #[test]

@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use tautline_guard::{Extra, Fault, Member, Notice, Signal as Light};
+use tautline_guard::{Fault, Member, Notice, Signal as Light};
 
-use super::sends::curve_of;
-use super::{Resolver, bits, signal, twice};
+use super::resolver::{Resolver, bits, signal, twice};
+use crate::curve::Curve;
 use crate::incoming::{Condition, Incoming, Target, Use};
 use crate::message::Message;
 use crate::mistake::nearest;
@@ -11,9 +11,8 @@ use crate::signal::Signal;
 use crate::written::{Lined, Receive, Received, State};
 
 impl Resolver<'_> {
-    pub(super) fn receives(&mut self, receives: &[Lined<Receive>]) -> (Vec<Incoming>, Vec<Extra>) {
-        let mut extras = Vec::new();
-        let incoming = receives.iter().filter_map(|it| self.receive(it, &mut extras)).collect();
+    pub(super) fn receives(&mut self, receives: &[Lined<Receive>]) -> Vec<Incoming> {
+        let incoming = receives.iter().filter_map(|it| self.receive(it)).collect();
         let names = receives.iter().map(|it| (it.line, &*it.part.message));
         for (line, name) in twice(names) {
             self.note(line, format!("{name} is received by an entry above: join the two"));
@@ -32,14 +31,10 @@ impl Resolver<'_> {
                         signal { state = \"speed\", scale = .. } in m/s";
             self.note(1, text);
         }
-        if extras.len() > Extra::COUNT_MAX {
-            let text = format!("{} extras, and {} are reported", extras.len(), Extra::COUNT_MAX);
-            self.note(1, text);
-        }
-        (incoming, extras)
+        incoming
     }
 
-    fn receive(&mut self, receive: &Lined<Receive>, extras: &mut Vec<Extra>) -> Option<Incoming> {
+    fn receive(&mut self, receive: &Lined<Receive>) -> Option<Incoming> {
         let Lined { line, part: receive } = receive;
         let message = self.message(*line, &receive.message)?;
         let (counter, checksum) = (receive.counter.as_ref(), receive.checksum.as_ref());
@@ -59,7 +54,7 @@ impl Resolver<'_> {
         for Lined { line, part: (name, received) } in &receive.signals {
             let found = signal(message, name);
             let Some((index, signal)) = self.noted(*line, found) else { continue };
-            let target = target(signal, received, extras);
+            let target = target(signal, received);
             let target = target.map_err(|text| format!("{name}: {text}"));
             let Some(target) = self.noted(*line, target) else { continue };
             uses.push(Use { index, target, raw: 0, heard_at: None });
@@ -100,15 +95,14 @@ fn timeout(receive: &Receive, message: &Message) -> Result<Duration, String> {
     }
 }
 
-fn target(signal: &Signal, received: &Received, extras: &mut Vec<Extra>) -> Result<Target, String> {
-    let Received { state, notice, fault, signal: light, extra, .. } = received;
-    let named =
-        [state.is_some(), notice.is_some(), fault.is_some(), light.is_some(), extra.is_some()];
+fn target(signal: &Signal, received: &Received) -> Result<Target, String> {
+    let Received { state, notice, fault, signal: light, .. } = received;
+    let named = [state.is_some(), notice.is_some(), fault.is_some(), light.is_some()];
     if named.iter().filter(|is_named| **is_named).count() != 1 {
-        return Err("it takes one of state, notice, fault, signal and extra".into());
+        return Err("it takes one of state, notice, fault and signal".into());
     }
     unused(received)?;
-    let curve = || curve_of(received.scale, received.offset, received.points.as_ref());
+    let curve = || Curve::of(received.scale, received.offset, received.points.as_ref());
     let is_signed_by_gear = received.signed_by_gear;
     if let Some(state) = state {
         return Ok(match state {
@@ -119,10 +113,6 @@ fn target(signal: &Signal, received: &Received, extras: &mut Vec<Extra>) -> Resu
             State::Charge => Target::Charge(curve()?),
             State::Gear => gear(signal, received)?,
         });
-    }
-    if let Some(name) = extra {
-        extras.push(new_extra(name, received.unit.as_deref().unwrap_or(&signal.unit))?);
-        return Ok(Target::Extra { extra: extras.len() - 1, curve: curve()? });
     }
     let condition = condition(signal, received)?;
     if let Some(name) = notice {
@@ -140,9 +130,9 @@ fn target(signal: &Signal, received: &Received, extras: &mut Vec<Extra>) -> Resu
 
 /// Fails if the map gives a field that has no meaning for this use of a signal.
 fn unused(received: &Received) -> Result<(), String> {
-    let Received { state, extra, .. } = received;
+    let Received { state, .. } = received;
     let is_gear = *state == Some(State::Gear);
-    let is_number = extra.is_some() || (state.is_some() && !is_gear);
+    let is_number = state.is_some() && !is_gear;
     let refused = [
         ("scale", received.scale.is_some() && !is_number),
         ("offset", received.offset.is_some() && !is_number),
@@ -151,7 +141,6 @@ fn unused(received: &Received) -> Result<(), String> {
         ("above", received.above.is_some() && (is_number || is_gear)),
         ("below", received.below.is_some() && (is_number || is_gear)),
         ("values", received.values.is_some() && !is_gear),
-        ("unit", received.unit.is_some() && extra.is_none()),
         ("signed_by_gear", received.signed_by_gear && *state != Some(State::Speed)),
     ];
     match refused.iter().find(|(_, is_refused)| *is_refused) {
@@ -189,15 +178,6 @@ fn condition(signal: &Signal, received: &Received) -> Result<Condition, String> 
         }
         (Some(_), ..) => Err("use either is, or above and below".into()),
     }
-}
-
-fn new_extra(name: &str, unit: &str) -> Result<Extra, String> {
-    if name.is_empty() || name.len() > 64 || unit.len() > 16 {
-        return Err(format!("the extra {name:?} has a name of 1 to 64 bytes, a unit of up to 16"));
-    }
-    // Once per process, as many as the map has.
-    let kept = |text: &str| &*Box::leak(text.to_owned().into_boxed_str());
-    Ok(Extra { name: kept(name), value: f64::NAN, unit: kept(unit) })
 }
 
 /// Returns the member of a set by its name in a map: `local_stop` for `LocalStop`.

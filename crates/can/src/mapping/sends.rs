@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{Resolver, constant, signal, twice};
+use super::resolver::{Resolver, constant, signal, twice};
 use crate::checksum::{Checksum, Mode};
 use crate::control::{Control, Term};
 use crate::curve::Curve;
@@ -227,7 +227,7 @@ fn term_of(signal: &Signal, written: &written::Term) -> Result<Term, String> {
         format!("there is no control {name}: {}", nearest(name, names.map(|(name, _)| *name)))
     })?;
     let Some(values) = &written.values else {
-        let curve = curve_of(written.scale, written.offset, written.points.as_ref())?;
+        let curve = Curve::of(written.scale, written.offset, written.points.as_ref())?;
         return Ok(Term { control, curve });
     };
     if written.scale.is_some() || written.offset.is_some() || written.points.is_some() {
@@ -246,30 +246,6 @@ fn term_of(signal: &Signal, written: &written::Term) -> Result<Term, String> {
     }
     let values = expected.iter().map(|name| constant(signal, &values[*name]));
     Ok(Term { control, curve: Curve::Values(values.collect::<Result<_, _>>()?) })
-}
-
-/// Returns the curve of scale and offset, or of points.
-pub(super) fn curve_of(
-    scale: Option<f64>,
-    offset: Option<f64>,
-    points: Option<&Vec<(f64, f64)>>,
-) -> Result<Curve, String> {
-    let Some(points) = points else {
-        let (scale, offset) = (scale.unwrap_or(1.0), offset.unwrap_or(0.0));
-        let is_sound = scale.is_finite() && scale != 0.0 && offset.is_finite();
-        return match is_sound {
-            true => Ok(Curve::Line { scale, offset }),
-            false => Err(format!("scale = {scale}, offset = {offset}: use numbers, and not 0")),
-        };
-    };
-    let is_rising = points.windows(2).all(|pair| pair[0].0 < pair[1].0);
-    let is_finite = points.iter().all(|(x, y)| x.is_finite() && y.is_finite());
-    if scale.is_some() || offset.is_some() || points.len() < 2 || !is_rising || !is_finite {
-        return Err("points has two or more pairs whose first number rises, and neither \
-                    scale nor offset"
-            .into());
-    }
-    Ok(Curve::Points(points.clone()))
 }
 
 fn counter_of(
