@@ -32,7 +32,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tautline_guard::config::Latency;
 use tautline_net::Tls;
 use tautline_net::channels;
 use tautline_net::clock::Clock;
@@ -106,10 +105,7 @@ pub async fn run(
         uplink: Arc::new(uplink::Counters::default()),
         topics: Arc::default(),
         latest,
-        probe: Arc::new(Probe::new(
-            config.transport.datagram_bytes_max,
-            Latency::default().command_timeout,
-        )),
+        probe: Arc::new(Probe::new(config.transport.datagram_bytes_max)),
         parts: Arc::new(Parts::default()),
         met: Arc::default(),
         orders: Arc::default(),

@@ -15,7 +15,6 @@ use tautline_units::{ByteCount, Instant};
 #[derive(Debug)]
 pub struct Probe {
     configured: ByteCount,
-    late: Duration,
     state: Mutex<State>,
 }
 
@@ -36,6 +35,8 @@ struct State {
 pub struct Health {
     /// Age of the newest command; `None` unless commands move the machine.
     pub command_age: Option<Duration>,
+    /// Time without a command after which the guard stops the machine.
+    pub command_timeout: Duration,
     /// Total of the units that the transport refused, on all channels but video.
     pub control_refused: u64,
 }
@@ -50,10 +51,9 @@ pub struct Turn {
 }
 
 impl Probe {
-    /// Creates a follower without a probe. `configured` is the datagram size without one;
-    /// `command_timeout` is the time without a command after which the guard stops the machine.
-    pub fn new(configured: ByteCount, command_timeout: Duration) -> Self {
-        Self { configured, late: command_timeout * 2 / 3, state: Mutex::default() }
+    /// Creates a follower without a probe. `configured` is the datagram size without one.
+    pub fn new(configured: ByteCount) -> Self {
+        Self { configured, state: Mutex::default() }
     }
 
     /// Handles a question of the operator, which arrived at `now`; one without a size ends the
@@ -89,7 +89,7 @@ impl Probe {
         }
         let before = *state.refused_before.get_or_insert(health.control_refused);
         if state.refusal.is_none() {
-            state.refusal = self.objection(health, before);
+            state.refusal = objection(health, before);
         }
         let answer = (now.since(state.answered_at) >= ANSWER_INTERVAL).then(|| ProbeAnswer {
             arrivals: state.arrivals.iter().copied().collect(),
@@ -102,23 +102,26 @@ impl Probe {
         Some(Turn { datagram_bytes_max, answer })
     }
 
-    fn objection(&self, health: Health, refused_before: u64) -> Option<String> {
-        let refused = health.control_refused.saturating_sub(refused_before);
-        match health.command_age {
-            Some(age) if age > self.late => Some(format!(
-                "the newest command was {} ms old (limit {} ms)",
-                age.as_millis(),
-                self.late.as_millis()
-            )),
-            Some(_) | None if refused > 0 => {
-                Some(format!("the vehicle's transport refused {refused} telemetry units"))
-            }
-            Some(_) | None => None,
-        }
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns why the probe must end: a command that is older than two thirds of the guard's timeout,
+/// or refused telemetry.
+fn objection(health: Health, refused_before: u64) -> Option<String> {
+    let refused = health.control_refused.saturating_sub(refused_before);
+    let late = health.command_timeout * 2 / 3;
+    match health.command_age {
+        Some(age) if age > late => Some(format!(
+            "the newest command was {} ms old (limit {} ms)",
+            age.as_millis(),
+            late.as_millis()
+        )),
+        Some(_) | None if refused > 0 => {
+            Some(format!("the vehicle's transport refused {refused} telemetry units"))
+        }
+        Some(_) | None => None,
     }
 }
 
@@ -133,7 +136,7 @@ mod tests {
     const CONFIGURED: ByteCount = ByteCount::new(1_200);
 
     fn probe() -> Probe {
-        Probe::new(CONFIGURED, Duration::from_millis(300))
+        Probe::new(CONFIGURED)
     }
 
     fn ask(probe: &Probe, sequence: u64, bytes: u64, at: u64) {
@@ -172,10 +175,15 @@ mod tests {
 
     #[test]
     fn late_commands_and_refused_telemetry_end_a_probe() {
-        let late = Health { command_age: Some(Duration::from_millis(201)), control_refused: 3 };
-        let fresh = Health { command_age: Some(Duration::from_millis(200)), control_refused: 3 };
+        let fresh = Health {
+            command_age: Some(Duration::from_millis(200)),
+            command_timeout: Duration::from_millis(300),
+            control_refused: 3,
+        };
+        let late = Health { command_age: Some(Duration::from_millis(201)), ..fresh };
         let refused = Health { control_refused: 4, ..fresh };
-        for bad in [late, refused] {
+        let late_for_its_guard = Health { command_timeout: Duration::from_millis(299), ..fresh };
+        for bad in [late, refused, late_for_its_guard] {
             let probe = probe();
             let turn = |health, at| probe.turn(health, Instant::from_millis(at)).unwrap();
             ask(&probe, 1, 150, 1_000);

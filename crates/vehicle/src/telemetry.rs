@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tautline_guard::config::Latency;
 use tautline_guard::{Fault, Faults, MachineState, Mode};
 use tautline_message::snapshot::{ProcessStats, Value};
 use tautline_message::{Sight, Sights, Telemetry};
@@ -172,15 +173,18 @@ impl Reporter {
 
     /// Returns the age of commands and the count of refused units, for the probe.
     pub fn health(&self, now: Instant) -> Health {
-        let command_age = self.guard_client.heard(now).and_then(|heard| {
-            let status = heard.status();
-            status.command_age.filter(|_| status.mode.is_driving())
-        });
+        let heard = self.guard_client.heard(now);
+        let status = heard.as_ref().map(Heard::status);
+        let driven = status.filter(|status| status.mode.is_driving());
+        let command_age = driven.and_then(|status| status.command_age);
+        // A guard of an older build does not send its timeout.
+        let command_timeout = status.and_then(|status| status.budget.command_timeout);
+        let command_timeout = command_timeout.unwrap_or(Latency::default().command_timeout);
         let snapshot = self.latest.snapshot();
         let video = channels::VIDEO.get();
         let others = snapshot.channels().iter().filter(|channel| channel.channel != video);
         let control_refused = others.map(|channel| channel.units.refused()).sum();
-        Health { command_age, control_refused }
+        Health { command_age, command_timeout, control_refused }
     }
 
     /// Returns the values and drop counters of the vehicle's process, for the snapshot.
@@ -191,8 +195,8 @@ impl Reporter {
     /// Returns every displayed value, in reading order.
     ///
     /// The page, the metrics and `tautline status` show each under its name, so a new value needs
-    /// only a line here. Values of the machine come from the guard's list; extra values come from
-    /// the machine itself.
+    /// only a line here. Values of the machine come from the guard's list, and extras from the
+    /// callback that follows the machine.
     fn values(&self, recent: &Recent, now: Instant) -> Vec<Value> {
         let heard = self.guard_client.heard(now);
         let status = heard.as_ref().map(Heard::status);
@@ -406,7 +410,7 @@ mod tests {
             uplink: Arc::default(),
             topics: Arc::default(),
             latest: Latest::of(End::Vehicle),
-            probe: Arc::new(Probe::new(ByteCount::new(1_200), Duration::from_millis(300))),
+            probe: Arc::new(Probe::new(ByteCount::new(1_200))),
             parts: Arc::default(),
             met: Arc::default(),
             orders: Arc::default(),
@@ -434,6 +438,25 @@ mod tests {
         let telemetry = reporter.telemetry(&Recent::default(), now);
         assert_eq!(telemetry.status, Some(frame), "byte for byte");
         assert!(comes_back(&telemetry), "{telemetry:?}");
+    }
+
+    #[test]
+    fn a_probe_follows_the_guards_own_command_timeout() {
+        let reporter = reporter();
+        let now = Instant::from_millis(9);
+        let timeout = |reporter: &Reporter| reporter.health(now).command_timeout;
+        assert_eq!(timeout(&reporter), Latency::default().command_timeout, "nothing is heard");
+        let latency = Latency {
+            command_age_max: Duration::from_millis(100),
+            command_timeout: Duration::from_millis(120),
+            ..Latency::default()
+        };
+        let config = Config { latency, ..Config::default() };
+        let mut guard = Guard::new(config, Tick::new(70).unwrap());
+        let frame = StatusFrame::of(&guard.step(&Input::default(), now).status);
+        let mut follow: Follow = Box::new(|_| Vec::new());
+        reporter.guard_client.hear(frame, &mut follow, now);
+        assert_eq!(timeout(&reporter), Duration::from_millis(120));
     }
 
     #[test]
