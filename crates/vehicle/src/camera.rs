@@ -2,21 +2,20 @@
 
 mod captures;
 pub mod clip;
+mod counters;
 mod enlarged;
 mod reduced;
 pub mod v4l2;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use tautline_net::clock::Clock;
 use tautline_units::Instant;
-#[cfg(doc)]
-use tautline_video::Origin;
 use tautline_video::{Enlargement, Error, Layout, Losses, Picture, Sensor, stamp};
 
 use crate::config::{Config, PictureSource};
@@ -25,6 +24,7 @@ use crate::load::Load;
 use crate::readout::{BAND_ROWS, Readout, Source};
 use crate::ticks::Ticks;
 use captures::Captures;
+pub use counters::Counters;
 use enlarged::Enlarged;
 use reduced::Reduced;
 
@@ -60,84 +60,6 @@ pub fn fitted(sensor: Box<dyn Sensor>) -> anyhow::Result<Box<dyn Sensor>> {
     let (from, to) = (format!("{width}x{height}"), format!("{wide}x{high}"));
     tracing::info!(from, to, "small pictures are enlarged before they are sent");
     Ok(Box::new(Enlarged::new(sensor, enlargement).with_context(cannot)?))
-}
-
-/// Counters and state of the camera, written by its thread; a restart of the source keeps them.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// Pictures that the source began, coded or not.
-    pub pictures: AtomicU64,
-    /// Pictures without a strip read, because the previous picture was still being read.
-    pub pictures_skipped: AtomicU64,
-    /// Pictures without a strip read, because the encoders had too much work to code them in time.
-    pub pictures_unencoded: AtomicU64,
-    /// Pictures without a strip read, by frame decimation: the operator's screen cannot keep up
-    /// with the picture rate.
-    pub pictures_decimated: AtomicU64,
-    /// Late pictures that were taken nevertheless, with their arrival as capture time: the source
-    /// is slower than its nominal rate, or no picture was taken for 100 ms.
-    pub pictures_delayed: AtomicU64,
-    /// Pictures without a strip read, by frame decimation: the links carry fewer pictures at a
-    /// better quality.
-    pub pictures_thinned: AtomicU64,
-    /// Pictures without a strip read, because earlier ones still kept the links busy, or because
-    /// the links of a new session had not yet shown a rate.
-    pub pictures_held: AtomicU64,
-    /// Pictures that repeat an earlier capture while the machine moves; they do not count as
-    /// captures.
-    pub pictures_repeated: AtomicU64,
-    /// Origin of the source's pictures, as the number of its [`Origin`].
-    pub origin: AtomicU8,
-    /// Start of the current series of repeated captures: nanoseconds of the vehicle's clock plus
-    /// one; 0 without such a series, and during its first second.
-    pub repeats_since: AtomicU64,
-    /// Start of the current series of pictures of uniform brightness: nanoseconds of the vehicle's
-    /// clock plus one; 0 without such a series, and during its first second.
-    pub uniform_since: AtomicU64,
-    /// Strips dropped because the queue of their encoder was full.
-    pub strips_dropped: AtomicU64,
-    /// Pictures not encoded because the transport granted no rate.
-    pub pictures_paused: AtomicU64,
-    /// Pictures that arrived truncated, or that their decoder rejected.
-    pub pictures_damaged: AtomicU64,
-    /// Pictures missing from the source's own numbering.
-    pub pictures_missed: AtomicU64,
-    /// Pictures left out because the source already had a newer one when it was asked.
-    pub pictures_superseded: AtomicU64,
-    /// Pictures whose capture time was implausible and was replaced.
-    pub pictures_misdated: AtomicU64,
-    /// Time between two pictures at the source's nominal rate, in nanoseconds; 0 before a source
-    /// runs.
-    pub period_nanos: AtomicU64,
-    trouble: Mutex<Option<String>>,
-}
-
-impl Counters {
-    /// Returns a description of the current fault of the source's pictures; `None` if there is
-    /// none.
-    pub fn trouble(&self) -> Option<String> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Adds to the counters what the source's losses have grown by since `before`, updates
-    /// `before`, and takes over the source's description of its fault.
-    fn note_losses(&self, sensor: &dyn Sensor, before: &mut Losses) {
-        let now = sensor.losses();
-        let each = [
-            (&self.pictures_damaged, now.damaged, before.damaged),
-            (&self.pictures_missed, now.missed, before.missed),
-            (&self.pictures_superseded, now.superseded, before.superseded),
-            (&self.pictures_misdated, now.misdated, before.misdated),
-        ];
-        for (counter, now, before) in each {
-            counter.fetch_add(now.saturating_sub(before), Ordering::Relaxed);
-        }
-        *before = now;
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        if trouble.as_deref() != sensor.trouble() {
-            *trouble = sensor.trouble().map(str::to_owned);
-        }
-    }
 }
 
 /// Camera's end of the encoders' queues: strip `i` goes to encoder `i` modulo their number, through
@@ -208,8 +130,8 @@ impl Outlet {
 /// # Errors
 /// Fails if the pictures are narrower than the stamp, or if the sensor fails.
 pub fn run(
-    mut sensor: Box<dyn Sensor>,
-    mut outlet: Outlet,
+    sensor: Box<dyn Sensor>,
+    outlet: Outlet,
     counters: &Counters,
     ticks: &Ticks,
     clock: Clock,
@@ -222,105 +144,164 @@ pub fn run(
         whole.width(),
         stamp::WIDTH
     );
-    let mut reduced = None;
     let period = Duration::from_secs_f64(1.0 / sensor.pictures_per_second());
     counters.period_nanos.store(period.as_nanos() as u64, Ordering::Relaxed);
     let gives_rows = sensor.gives_rows();
     outlet.control.set_source(sensor.pictures_per_second(), gives_rows, &whole);
-    let mut cadence = Cadence::new(clock.now());
-    let mut history = TickHistory::default();
-    let mut captures = Captures::new(sensor.as_ref());
-    // Runs before the last strip is passed on: no one can have seen the picture yet.
-    let judge = |captures: &mut Captures, sequence, tick| {
-        let counts = captures.end_picture(sequence, ticks.is_moving(), counters, clock.now());
-        ticks.note_capture(tick, counts);
-    };
     counters.origin.store(sensor.origin() as u8, Ordering::Relaxed);
     let delayed_before = counters.pictures_delayed.load(Ordering::Relaxed);
     // A restarted camera continues the numbering: the peer accepts no number twice.
     let mut picture = counters.pictures.load(Ordering::Relaxed) as u32;
-    let mut losses = Losses::default();
-    while begin_picture(sensor.as_mut(), counters, &mut losses, stop)? {
+    let (mut history, mut losses) = (TickHistory::default(), Losses::default());
+    let (cadence, captures) = (Cadence::new(clock.now()), Captures::new(sensor.as_ref()));
+    let reduced = None;
+    let mut reading = Reading {
+        sensor,
+        outlet,
+        counters,
+        ticks,
+        clock,
+        whole,
+        period,
+        reduced,
+        captures,
+        cadence,
+    };
+    while begin_picture(reading.sensor.as_mut(), counters, &mut losses, stop)? {
         counters.pictures.fetch_add(1, Ordering::Relaxed);
-        let interval = sensor.interval();
+        let interval = reading.sensor.interval();
         if !gives_rows {
-            cadence.due = clock.now() - sensor.age();
+            reading.cadence.due = clock.now() - reading.sensor.age();
         }
-        clock.sleep_until(cadence.due);
+        clock.sleep_until(reading.cadence.due);
         history.note(ticks.newest(), clock.now());
-        let left_out = match outlet.control.take(picture, clock.now()) {
-            Taking::Taken => None,
-            Taking::LeftOutForScreen => Some(&counters.pictures_decimated),
-            Taking::LeftOutForLinks => Some(&counters.pictures_thinned),
-            Taking::Waits => Some(&counters.pictures_held),
-            Taking::Paused => Some(&counters.pictures_paused),
-        };
-        if let Some(counter) = left_out {
-            counter.fetch_add(1, Ordering::Relaxed);
-        } else if gives_rows && !cadence.takes(interval, clock.now()) {
-            counters.pictures_skipped.fetch_add(1, Ordering::Relaxed);
-        } else if !outlet.has_room(whole.strip_count()) {
-            counters.pictures_unencoded.fetch_add(1, Ordering::Relaxed);
-        } else {
-            let factor = outlet.control.reduction();
-            reduced = Reduced::of(reduced, &whole, factor)?;
-            let layout = reduced.as_ref().map_or(whole, |reduced| *reduced.layout());
-            let tick = history.at(cadence.due);
-            let slot = match gives_rows {
-                true => interval.min(period) / whole.strip_count() as u32,
-                false => Duration::ZERO,
-            };
-            for strip in 0..layout.strip_count() {
-                let strips = match &reduced {
-                    Some(reduced) => reduced.strips(strip),
-                    None => strip..strip + 1,
-                };
-                // A sensor of complete pictures captured it earlier, possibly much earlier.
-                let read_at = |strip: usize| cadence.due + slot * strip as u32;
-                let begun = read_at(strips.start);
-                clock.sleep_until(begun);
-                let place = (picture, strip);
-                if let Some(source) = begin(&outlet, layout, place, (begun, tick), counters, clock)
-                {
-                    let height = layout.strip_rows(strip).len();
-                    let mut rows = outlet.take_buffer(height, layout.width());
-                    match &mut reduced {
-                        Some(reduced) => reduced.read(strip, &mut rows, |strip, rows| {
-                            clock.sleep_until(read_at(strip));
-                            captures.read(sensor.as_mut(), strip, rows);
-                        }),
-                        None => captures.read(sensor.as_mut(), strip, &mut rows),
-                    }
-                    if strip + 1 == layout.strip_count() {
-                        judge(&mut captures, sensor.sequence(), tick);
-                    }
-                    if strip == 0 {
-                        let unix_millis = clock.unix_nanos(begun) / 1_000_000;
-                        stamp::draw(&mut rows, unix_millis as u32).expect("the width was checked");
-                    }
-                    source.hand_over(rows);
-                    let by_rows = outlet.by_rows && reduced.is_none();
-                    let band = if by_rows { BAND_ROWS } else { height };
-                    let lasts = slot * strips.len() as u32;
-                    for end in (band..=height).step_by(band) {
-                        clock.sleep_until(begun + lasts * end as u32 / height as u32);
-                        source.tell_read(end, clock.now());
-                    }
-                }
+        match reading.left_out(picture, interval) {
+            Some(counter) => {
+                counter.fetch_add(1, Ordering::Relaxed);
             }
-            if let Some(reduced) = &mut reduced {
-                reduced.end_picture();
-            }
-            // If no encoder had time for the last strip, judge by the others.
-            if captures.is_begun() {
-                judge(&mut captures, sensor.sequence(), tick);
+            None => {
+                let tick = history.at(reading.cadence.due);
+                reading.read_picture(picture, interval, tick)?;
             }
         }
         picture = picture.wrapping_add(1);
-        counters.pictures_delayed.store(delayed_before + cadence.delayed, Ordering::Relaxed);
-        cadence.due += interval;
+        let delayed = delayed_before + reading.cadence.delayed;
+        counters.pictures_delayed.store(delayed, Ordering::Relaxed);
+        reading.cadence.due += interval;
     }
     Ok(())
+}
+
+/// Reading of a sensor's pictures, strip by strip, into the queues of the encoders.
+struct Reading<'a> {
+    sensor: Box<dyn Sensor>,
+    outlet: Outlet,
+    counters: &'a Counters,
+    ticks: &'a Ticks,
+    clock: Clock,
+    /// Layout of the sensor's pictures.
+    whole: Layout,
+    /// Nominal picture interval.
+    period: Duration,
+    /// Reduction of the pictures, while the encoder control asks for one.
+    reduced: Option<Reduced>,
+    captures: Captures,
+    cadence: Cadence,
+}
+
+impl<'a> Reading<'a> {
+    /// Decides about the current picture, which lasts for `interval`. Returns the counter of the
+    /// reason if the picture is not read.
+    fn left_out(&mut self, picture: u32, interval: Duration) -> Option<&'a AtomicU64> {
+        let counters = self.counters;
+        let now = self.clock.now();
+        match self.outlet.control.take(picture, now) {
+            Taking::Taken => {}
+            Taking::LeftOutForScreen => return Some(&counters.pictures_decimated),
+            Taking::LeftOutForLinks => return Some(&counters.pictures_thinned),
+            Taking::Waits => return Some(&counters.pictures_held),
+            Taking::Paused => return Some(&counters.pictures_paused),
+        }
+        if self.sensor.gives_rows() && !self.cadence.takes(interval, self.clock.now()) {
+            return Some(&counters.pictures_skipped);
+        }
+        let has_room = self.outlet.has_room(self.whole.strip_count());
+        (!has_room).then_some(&counters.pictures_unencoded)
+    }
+
+    /// Reads the strips of the current picture, which lasts for `interval` and carries `tick`.
+    fn read_picture(&mut self, picture: u32, interval: Duration, tick: u32) -> anyhow::Result<()> {
+        let factor = self.outlet.control.reduction();
+        self.reduced = Reduced::of(self.reduced.take(), &self.whole, factor)?;
+        let layout = self.reduced.as_ref().map_or(self.whole, |reduced| *reduced.layout());
+        let slot = match self.sensor.gives_rows() {
+            true => interval.min(self.period) / self.whole.strip_count() as u32,
+            false => Duration::ZERO,
+        };
+        for strip in 0..layout.strip_count() {
+            self.read_strip((picture, strip), layout, slot, tick);
+        }
+        if let Some(reduced) = &mut self.reduced {
+            reduced.end_picture();
+        }
+        // If no encoder had time for the last strip, judge by the others.
+        if self.captures.is_begun() {
+            self.judge(tick);
+        }
+        Ok(())
+    }
+
+    /// Reads a strip of the picture's layout, if its encoder has time for it. Reading one of the
+    /// sensor's strips takes `slot`.
+    fn read_strip(&mut self, place: (u32, usize), layout: Layout, slot: Duration, tick: u32) {
+        let (clock, strip) = (self.clock, place.1);
+        let strips = match &self.reduced {
+            Some(reduced) => reduced.strips(strip),
+            None => strip..strip + 1,
+        };
+        // A sensor of complete pictures captured it earlier, possibly much earlier.
+        let due = self.cadence.due;
+        let read_at = |strip: usize| due + slot * strip as u32;
+        let begun = read_at(strips.start);
+        clock.sleep_until(begun);
+        let counters = self.counters;
+        let source = begin(&self.outlet, layout, place, (begun, tick), counters, clock);
+        let Some(source) = source else { return };
+        let height = layout.strip_rows(strip).len();
+        let mut rows = self.outlet.take_buffer(height, layout.width());
+        let (captures, sensor) = (&mut self.captures, self.sensor.as_mut());
+        match &mut self.reduced {
+            Some(reduced) => reduced.read(strip, &mut rows, |strip, rows| {
+                clock.sleep_until(read_at(strip));
+                captures.read(sensor, strip, rows);
+            }),
+            None => captures.read(sensor, strip, &mut rows),
+        }
+        if strip + 1 == layout.strip_count() {
+            self.judge(tick);
+        }
+        if strip == 0 {
+            let unix_millis = clock.unix_nanos(begun) / 1_000_000;
+            stamp::draw(&mut rows, unix_millis as u32).expect("the width was checked");
+        }
+        source.hand_over(rows);
+        let by_rows = self.outlet.by_rows && self.reduced.is_none();
+        let band = if by_rows { BAND_ROWS } else { height };
+        let lasts = slot * strips.len() as u32;
+        for end in (band..=height).step_by(band) {
+            clock.sleep_until(begun + lasts * end as u32 / height as u32);
+            source.tell_read(end, clock.now());
+        }
+    }
+
+    /// Compares the current picture with earlier ones. It runs before the last strip is passed on:
+    /// no one can have seen the picture yet.
+    fn judge(&mut self, tick: u32) {
+        let (sequence, is_moving) = (self.sensor.sequence(), self.ticks.is_moving());
+        let now = self.clock.now();
+        let counts = self.captures.end_picture(sequence, is_moving, self.counters, now);
+        self.ticks.note_capture(tick, counts);
+    }
 }
 
 /// Begins the source's next picture; pictures that the source loses are counted and skipped.

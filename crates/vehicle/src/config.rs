@@ -2,22 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use serde::Deserialize;
 use tautline_net::Local;
 use tautline_net::control::Host;
 use tautline_net::datagram::Address;
+use tautline_net::file;
 use tautline_net::settings::{Faults, one_or_several};
 use tautline_transport::crypto::PublicKey;
 use tautline_video::v4l2::Wanted;
 use tautline_video::{Backend, avc};
 
-use crate::camera::clip;
 use crate::geometry::CameraGeometry;
 use crate::topics::Topic;
 
@@ -118,7 +119,7 @@ impl PictureSource<'_> {
     /// Returns one line that says what is wrong.
     pub fn check(&self) -> anyhow::Result<()> {
         match self {
-            Self::Clip(file) => clip::check(file)?,
+            Self::Clip(file) => check_clip(file)?,
             Self::Camera(file) => {
                 let at = file.display();
                 let found = std::fs::metadata(file)
@@ -131,6 +132,17 @@ impl PictureSource<'_> {
         }
         Ok(())
     }
+}
+
+/// Checks that `path` names a regular, non-empty file, which can be read repeatedly from its
+/// beginning.
+fn check_clip(path: &Path) -> anyhow::Result<()> {
+    let at = path.display();
+    file::check_regular(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => anyhow!("there is no clip {at}: give the path of a video file"),
+        ErrorKind::PermissionDenied => anyhow!("this user may not read the clip {at}"),
+        _ => anyhow!("cannot use {at} as a clip: {error}; give the path of a video file"),
+    })
 }
 
 impl Default for Config {

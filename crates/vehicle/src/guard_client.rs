@@ -24,7 +24,7 @@ use crate::ticks::Ticks;
 
 pub use liveness::Liveness;
 
-/// Callback that receives the machine's state and returns the extra values of this kind of machine.
+/// Callback that receives the machine's state and returns the vehicle's named values.
 pub type Follow = Box<dyn FnMut(&MachineState) -> Vec<Extra> + Send>;
 
 /// The vehicle's end of the connection to its guard, which alone moves the machine.
@@ -98,7 +98,7 @@ pub struct Heard {
     pub frame: StatusFrame,
     /// Arrival time by this clock.
     pub at: Instant,
-    /// Extra values of this kind of machine.
+    /// Named values that the vehicle adds.
     pub extras: Vec<Extra>,
 }
 

@@ -56,12 +56,11 @@ use crate::orders::Orders;
 use crate::parts::{PAUSE_MAX, Parts, SOURCE_PAUSE_MAX, keep};
 use crate::probe::Probe;
 use crate::readiness::{Requirement, Waiting};
-use crate::rendezvous::Rendezvous;
+use crate::rendezvous::{Own, Rendezvous};
 use crate::steering::Steering;
 use crate::telemetry::{Recent, Reporter};
 use crate::threads::Threads;
 use crate::topics::Topics;
-use crate::uplink::Uplink;
 use crate::video_uplink::VideoUplink;
 
 /// Runs a vehicle: proposes the operator's commands to the guard and sends the sensor's pictures.
@@ -97,34 +96,15 @@ pub async fn run(
     };
     let steering = Steering::open(config.steering_check, config.steering_checked.clone());
     let guard_client = Arc::new(GuardClient::new()?.with_steering(steering));
-    let reporter = Reporter {
-        guard_client: guard_client.clone(),
-        control: Arc::new(EncoderControl::with(config.after_pause).governed()),
-        meter: Arc::new(Meter::default()),
-        camera: Arc::new(camera::Counters::default()),
-        uplink: Arc::new(uplink::Counters::default()),
-        topics: Arc::default(),
-        latest,
-        probe: Arc::new(Probe::new(config.transport.datagram_bytes_max)),
-        parts: Arc::new(Parts::default()),
-        met: Arc::default(),
-        orders: Arc::default(),
-    };
-    let uplink = Uplink::new(&reporter, clock);
+    let reporter = reporter(&config, guard_client.clone(), latest);
+    let uplink = reporter.uplink(clock);
     let tls = config.tls.then(|| Tls { identity: identity.clone(), listen: None });
     let driver =
         Driver::spawn_with(&config.links, tls, clock, move |output| uplink.handle(output))?;
     let mut threads = Threads::default();
-    let liveness =
-        Liveness::new(reporter.camera.clone(), reporter.meter.clone(), reporter.control.clone())
-            .reacting(config.uniform_picture, config.picture_motion);
-    threads.spawn("proposals", {
-        let (guard_client, ending) = (guard_client.clone(), threads.ending());
-        let address = config.guard.clone();
-        move || guard_client.run(&address, liveness, follow, clock, &ending)
-    })?;
+    propose(&mut threads, &config, &reporter, follow, clock)?;
     let mut rendezvous = Rendezvous::start(&config, &identity, &driver, (epochs, orders), clock)?;
-    let (parts, handle) = (reporter.parts.clone(), driver.handle());
+    let parts = reporter.parts.clone();
     let video_uplink =
         VideoUplink { config: &config, reporter: &reporter, handle: driver.handle(), clock };
     let see = keep("seeing", &parts.video_uplink, SOURCE_PAUSE_MAX, now, async || {
@@ -146,39 +126,87 @@ pub async fn run(
     let metrics = keep("the metrics server", &parts.metrics, PAUSE_MAX, now, async || {
         serve_metrics(&config, &reporter, clock).await
     });
+    let own =
+        Own { config: &config, identity: &identity, driver: &driver, reporter: &reporter, clock };
     let meet =
         keep("the connection to the switchboard", &parts.switchboard, PAUSE_MAX, now, async || {
-            loop {
-                let step = rendezvous.step(&config, &identity, &driver, &reporter, clock).await;
-                if let Err(error) = step {
-                    let kept = rendezvous.kept();
-                    if let Ok(anew) = Rendezvous::start(&config, &identity, &driver, kept, clock) {
-                        rendezvous = anew;
-                    }
-                    return error;
-                }
-            }
+            meet(&mut rendezvous, &own).await
         });
-    let said = driver.handle();
-    let carry = async {
-        match unavailable::opened(async || Topics::open(&config.topics)).await {
-            Ok(topics) => match topics.carry(&said, &reporter.topics, clock).await {},
-            Err(error) => error,
-        }
-    };
     let facts = Facts::new(&config, identity.public());
     let ended = tokio::select! {
         () = stop_machine(stop, &guard_client, clock) => Ok(()),
         error = contradiction(&config, &guard_client, clock) => Err(error),
         never = see => match never {},
         never = metrics => match never {},
-        error = carry => Err(error),
+        error = carry(&config, driver.handle(), &reporter, clock) => Err(error),
         never = meet => match never {},
-        never = report(reporter.clone(), handle, facts, &config, clock) => match never {},
+        never = report(reporter.clone(), driver.handle(), facts, &config, clock) => match never {},
     };
     rendezvous.close().await;
     threads.end();
     ended
+}
+
+/// Creates the sources of all telemetry.
+fn reporter(config: &Config, guard_client: Arc<GuardClient>, latest: Latest) -> Reporter {
+    Reporter {
+        guard_client,
+        control: Arc::new(EncoderControl::with(config.after_pause).governed()),
+        meter: Arc::new(Meter::default()),
+        camera: Arc::new(camera::Counters::default()),
+        uplink: Arc::new(uplink::Counters::default()),
+        topics: Arc::default(),
+        latest,
+        probe: Arc::new(Probe::new(config.transport.datagram_bytes_max)),
+        parts: Arc::new(Parts::default()),
+        met: Arc::default(),
+        orders: Arc::default(),
+    }
+}
+
+/// Starts the thread that proposes to the guard.
+fn propose(
+    threads: &mut Threads,
+    config: &Config,
+    reporter: &Reporter,
+    follow: Follow,
+    clock: Clock,
+) -> anyhow::Result<()> {
+    let Reporter { camera, meter, control, .. } = reporter.clone();
+    let liveness = Liveness::new(camera, meter, control)
+        .reacting(config.uniform_picture, config.picture_motion);
+    let (guard_client, ending) = (reporter.guard_client.clone(), threads.ending());
+    let address = config.guard.clone();
+    threads.spawn("proposals", move || {
+        guard_client.run(&address, liveness, follow, clock, &ending);
+    })
+}
+
+/// Serves the connection to the switchboard until it fails; then it is replaced by a new one.
+async fn meet(rendezvous: &mut Rendezvous, own: &Own<'_>) -> anyhow::Error {
+    let Own { config, identity, driver, clock, .. } = *own;
+    loop {
+        if let Err(error) = rendezvous.step(own).await {
+            let kept = rendezvous.kept();
+            if let Ok(anew) = Rendezvous::start(config, identity, driver, kept, clock) {
+                *rendezvous = anew;
+            }
+            return error;
+        }
+    }
+}
+
+/// Opens the topics of other programs once their sockets are available, and carries them.
+async fn carry(
+    config: &Config,
+    handle: Handle,
+    reporter: &Reporter,
+    clock: Clock,
+) -> anyhow::Error {
+    match unavailable::opened(async || Topics::open(&config.topics)).await {
+        Ok(topics) => match topics.carry(&handle, &reporter.topics, clock).await {},
+        Err(error) => error,
+    }
 }
 
 /// Waits for the first picture of a source, marks the source present, then never returns.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use tautline_message::{Control, Held, Refusal};
+use tautline_message::{Control, Held, ProtocolVersions, Refusal};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
 use tautline_net::driver::Driver;
@@ -39,6 +39,41 @@ pub(crate) struct Rendezvous {
     disconnections: LogLimit,
     /// Rate limit for logging refusals, failed introductions, and orders that are not obeyed.
     refusals: LogLimit,
+}
+
+/// The vehicle's own parts, which messages of the switchboard act on.
+#[derive(Clone, Copy)]
+pub(crate) struct Own<'a> {
+    /// Settings.
+    pub config: &'a Config,
+    /// Key of this vehicle.
+    pub identity: &'a Identity,
+    /// Event loop of the sessions.
+    pub driver: &'a Driver,
+    /// Guard, and state that telemetry reports.
+    pub reporter: &'a Reporter,
+    /// Clock.
+    pub clock: Clock,
+}
+
+/// An operator, as the switchboard introduces it.
+#[derive(Debug)]
+struct Peer {
+    name: String,
+    key: [u8; 32],
+    addresses: Vec<String>,
+    versions: Option<ProtocolVersions>,
+    candidates: Vec<tautline_message::Candidate>,
+}
+
+/// Ways to an operator.
+#[derive(Debug)]
+struct Ways {
+    pairs: Vec<CandidatePair>,
+    /// Routes of the session's links.
+    routes: Vec<Route>,
+    /// Direct routes over TLS that the operator offers.
+    streams: Vec<Route>,
 }
 
 impl Rendezvous {
@@ -96,149 +131,175 @@ impl Rendezvous {
     /// # Errors
     /// Fails if the connection is no longer maintained, or a lease's epoch cannot be stored: then
     /// start again.
-    pub(crate) async fn step(
-        &mut self,
-        config: &Config,
-        identity: &Identity,
-        driver: &Driver,
-        reporter: &Reporter,
-        clock: Clock,
-    ) -> anyhow::Result<()> {
+    pub(crate) async fn step(&mut self, own: &Own<'_>) -> anyhow::Result<()> {
         let event = tokio::select! {
             event = self.events.recv() => event,
             Ok(()) = self.candidates.changed() => {
                 self.candidates.mark_unchanged();
-                let register = self.greet(config, driver);
+                let register = self.greet(own);
                 // Without a connection nothing is sent; the next connection registers at its start.
                 let _ = self.client.handle().send(register);
                 return Ok(());
             }
         };
-        let frame = match event {
-            Some(Event::Frame(frame)) => frame,
+        match event {
+            Some(Event::Frame(frame)) => self.handle_frame(&frame, own).await?,
             Some(Event::Connected { by, servers, .. }) => {
-                reporter.met.set_registered(true);
-                tracing::info!(switchboard = config.switchboard, by, "registered");
-                driver.handle().find_addresses(servers);
-                return Ok(());
+                own.reporter.met.set_registered(true);
+                tracing::info!(switchboard = own.config.switchboard, by, "registered");
+                own.driver.handle().find_addresses(servers);
             }
             Some(Event::Disconnected { error, retry_in }) => {
-                reporter.met.set_registered(false);
-                reporter.parts.switchboard.fetch_add(1, Ordering::Relaxed);
+                own.reporter.met.set_registered(false);
+                own.reporter.parts.switchboard.fetch_add(1, Ordering::Relaxed);
                 let why = error.to_string();
-                if let Some(left_out) = self.disconnections.take_of(&why, clock.now()) {
+                if let Some(left_out) = self.disconnections.take_of(&why, own.clock.now()) {
                     tracing::warn!(%error, ?retry_in, left_out, "cannot reach the switchboard");
                 }
-                return Ok(());
             }
             None => bail!("the connection to the switchboard ended"),
-        };
-        let refused = match Control::decode(&frame) {
+        }
+        Ok(())
+    }
+
+    async fn handle_frame(&mut self, frame: &[u8], own: &Own<'_>) -> anyhow::Result<()> {
+        match Control::decode(frame) {
             Ok(Control::Introduce {
                 lease,
-                peer_name,
-                peer_key,
-                peer_addresses,
-                peer_versions,
-                peer_candidates,
+                peer_name: name,
+                peer_key: key,
+                peer_addresses: addresses,
+                peer_versions: versions,
+                peer_candidates: candidates,
                 epoch,
             }) => {
-                let locals = &driver.local_addresses();
-                let (relayed, relayed_streams) = PublicKey::from_bytes(peer_key)
-                    .map(|peer| {
-                        (self.relays.routes(&peer, locals), self.relays.streams(&peer, locals))
-                    })
-                    .unwrap_or_default();
-                let direct = CANDIDATE_PAIRS_MAX.saturating_sub(relayed.len());
-                let mut pairs =
-                    candidate_pairs(locals, &reach::from_message(&peer_candidates), direct);
-                if !pairs.is_empty() {
-                    pairs.extend(relayed.iter().copied().map(CandidatePair::relayed));
-                }
-                if self.lease == Some(lease) {
-                    driver.handle().offer_pairs(lease, pairs);
-                    return Ok(());
-                }
-                if let Some(mismatch) = channels::mismatch(peer_versions) {
-                    tracing::warn!("no session: {}", mismatch.told("the operator"));
-                }
-                let direct = streams(locals, &peer_addresses);
-                let called = direct.clone();
-                let offered = direct.len();
-                let streams = some_of_each(direct, relayed_streams);
-                let routes = routes_to(config, locals, &peer_addresses, &pairs, relayed, streams);
-                let judged = self.epochs.judge(epoch, &peer_key);
-                let begun = judged.and_then(|()| self.known_operator(peer_key)).and_then(|peer| {
-                    let (transport, seed) = (config.transport.clone(), Seed::from(random::seed()?));
-                    let now = clock.now();
-                    let mut session =
-                        Session::initiate(transport, identity, peer, lease, &routes, seed, now)?;
-                    session.offer(&pairs, now);
-                    channels::open(&mut session)?;
-                    Ok(session)
-                });
-                match begun {
-                    Ok(session) => {
-                        let kept = self.epochs.take(epoch, *session.peer()).await;
-                        kept.with_context(|| format!("no session with operator {peer_name}"))?;
-                        self.lease = Some(lease);
-                        self.greet(config, driver);
-                        let is_over_tls = routes.iter().any(|it| it.stream_index().is_some());
-                        reporter.met.handle_introduction(&peer_name, is_over_tls);
-                        tracing::info!(operator = peer_name, links = routes.len(), "introduced");
-                        if offered > 0 && !config.tls {
-                            tracing::info!("tls = false: refuses the operator's links over TLS");
-                        }
-                        let called: Vec<_> =
-                            routes.iter().filter(|route| called.contains(route)).copied().collect();
-                        driver.handle().call(&called, *session.peer());
-                        // Another operator waits until the machine stands.
-                        let guard_client = reporter.guard_client.clone();
-                        driver
-                            .handle()
-                            .introduce(session, move || guard_client.stands(clock.now()));
-                        return Ok(());
-                    }
-                    Err(error) => format!("no session with operator {peer_name}: {error:#}"),
-                }
+                let peer = Peer { name, key, addresses, versions, candidates };
+                return self.handle_introduction(lease, epoch, &peer, own).await;
             }
             Ok(Control::Relays { peer_key, relays }) => {
-                match self.relays.take(identity, peer_key, &relays) {
-                    Ok(admission) => driver.handle().admit(admission),
+                match self.relays.take(own.identity, peer_key, &relays) {
+                    Ok(admission) => own.driver.handle().admit(admission),
                     Err(error) => tracing::warn!("no relays: {error:#}"),
                 }
-                return Ok(());
             }
             Ok(Control::Ordered { signed, is_answered }) => {
-                match self.obey(&signed, is_answered, driver, reporter, clock).await {
-                    Ok(()) => return Ok(()),
-                    Err(refused) => {
-                        if is_answered {
-                            self.answer(&signed, refused, identity);
-                        }
-                        format!("an order was not obeyed: {refused}")
+                if let Err(refused) = self.obey(&signed, is_answered, own).await {
+                    if is_answered {
+                        self.answer(&signed, refused, own.identity);
                     }
+                    self.tell_refused(&format!("an order was not obeyed: {refused}"), own);
                 }
             }
             Ok(Control::Released { reason, lease }) => {
                 tracing::info!(reason, "released");
                 self.lease.take_if(|held| *held == lease);
-                self.greet(config, driver);
-                reporter.met.handle_release();
-                driver.handle().release();
-                return Ok(());
+                self.greet(own);
+                own.reporter.met.handle_release();
+                own.driver.handle().release();
             }
             // Another machine has registered with this key, a copy of it; the text names both.
-            Ok(Control::Refused { reason_code: Refusal::NameTaken, text }) => text,
-            Ok(Control::Refused { text, .. }) => format!("the switchboard refused: {text}"),
-            Ok(_) => return Ok(()),
-            Err(error) => format!("the switchboard sent a malformed message: {error}"),
-        };
-        reporter.parts.refusals.fetch_add(1, Ordering::Relaxed);
-        if let Some(left_out) = self.refusals.take_of(&refused, clock.now()) {
-            tracing::warn!(left_out, "{refused}");
+            Ok(Control::Refused { reason_code: Refusal::NameTaken, text }) => {
+                self.tell_refused(&text, own);
+            }
+            Ok(Control::Refused { text, .. }) => {
+                self.tell_refused(&format!("the switchboard refused: {text}"), own);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let text = format!("the switchboard sent a malformed message: {error}");
+                self.tell_refused(&text, own);
+            }
         }
         Ok(())
+    }
+
+    /// Begins a session with the introduced operator, or offers it further candidate pairs.
+    async fn handle_introduction(
+        &mut self,
+        lease: [u8; 16],
+        epoch: u64,
+        peer: &Peer,
+        own: &Own<'_>,
+    ) -> anyhow::Result<()> {
+        let Own { config, driver, reporter, clock, .. } = *own;
+        let ways = self.ways(peer, own);
+        if self.lease == Some(lease) {
+            driver.handle().offer_pairs(lease, ways.pairs);
+            return Ok(());
+        }
+        if let Some(mismatch) = channels::mismatch(peer.versions) {
+            tracing::warn!("no session: {}", mismatch.told("the operator"));
+        }
+        let session = match self.initiate(lease, epoch, peer, &ways, own) {
+            Ok(session) => session,
+            Err(error) => {
+                let text = format!("no session with operator {}: {error:#}", peer.name);
+                self.tell_refused(&text, own);
+                return Ok(());
+            }
+        };
+        let kept = self.epochs.take(epoch, *session.peer()).await;
+        kept.with_context(|| format!("no session with operator {}", peer.name))?;
+        self.lease = Some(lease);
+        self.greet(own);
+        let Ways { routes, streams, .. } = ways;
+        let is_over_tls = routes.iter().any(|it| it.stream_index().is_some());
+        reporter.met.handle_introduction(&peer.name, is_over_tls);
+        tracing::info!(operator = peer.name, links = routes.len(), "introduced");
+        if !streams.is_empty() && !config.tls {
+            tracing::info!("tls = false: refuses the operator's links over TLS");
+        }
+        let called: Vec<_> = routes.into_iter().filter(|route| streams.contains(route)).collect();
+        driver.handle().call(&called, *session.peer());
+        // Another operator waits until the machine stands.
+        let guard_client = reporter.guard_client.clone();
+        driver.handle().introduce(session, move || guard_client.stands(clock.now()));
+        Ok(())
+    }
+
+    /// Returns the ways to an operator, through relays too.
+    fn ways(&self, peer: &Peer, own: &Own<'_>) -> Ways {
+        let locals = &own.driver.local_addresses();
+        let (relayed, relayed_streams) = PublicKey::from_bytes(peer.key)
+            .map(|key| (self.relays.routes(&key, locals), self.relays.streams(&key, locals)))
+            .unwrap_or_default();
+        let direct = CANDIDATE_PAIRS_MAX.saturating_sub(relayed.len());
+        let mut pairs = candidate_pairs(locals, &reach::from_message(&peer.candidates), direct);
+        if !pairs.is_empty() {
+            pairs.extend(relayed.iter().copied().map(CandidatePair::relayed));
+        }
+        let streams = streams(locals, &peer.addresses);
+        let kept = some_of_each(streams.clone(), relayed_streams);
+        let routes = routes_to(own.config, locals, &peer.addresses, &pairs, relayed, kept);
+        Ways { pairs, routes, streams }
+    }
+
+    /// Creates the session with an introduced operator, if it is listed and its epoch is due.
+    fn initiate(
+        &self,
+        lease: [u8; 16],
+        epoch: u64,
+        peer: &Peer,
+        ways: &Ways,
+        own: &Own<'_>,
+    ) -> anyhow::Result<Session> {
+        self.epochs.judge(epoch, &peer.key)?;
+        let key = self.known_operator(peer.key)?;
+        let (transport, seed) = (own.config.transport.clone(), Seed::from(random::seed()?));
+        let (routes, now) = (&ways.routes, own.clock.now());
+        let mut session =
+            Session::initiate(transport, own.identity, key, lease, routes, seed, now)?;
+        session.offer(&ways.pairs, now);
+        channels::open(&mut session)?;
+        Ok(session)
+    }
+
+    /// Counts and logs a refusal, a failed introduction, or an order that is not obeyed.
+    fn tell_refused(&mut self, text: &str, own: &Own<'_>) {
+        own.reporter.parts.refusals.fetch_add(1, Ordering::Relaxed);
+        if let Some(left_out) = self.refusals.take_of(text, own.clock.now()) {
+            tracing::warn!(left_out, "{text}");
+        }
     }
 
     /// Ends the drive if `signed` is a supervisor's valid order; otherwise counts and returns the
@@ -247,10 +308,9 @@ impl Rendezvous {
         &mut self,
         signed: &[u8],
         is_answered: bool,
-        driver: &Driver,
-        reporter: &Reporter,
-        clock: Clock,
+        own: &Own<'_>,
     ) -> Result<(), Refused> {
+        let (reporter, clock) = (own.reporter, own.clock);
         // The system's time may have been set since this process began.
         let now = Clock::start();
         let unix = Duration::from_nanos(now.unix_nanos(now.now()));
@@ -260,7 +320,7 @@ impl Rendezvous {
         reporter.guard_client.end_drive(&supervisor);
         reporter.orders.obey();
         let (guard_client, begun) = (reporter.guard_client.clone(), clock.now());
-        driver.handle().end_sessions(move || {
+        own.driver.handle().end_sessions(move || {
             let now = clock.now();
             guard_client.stands(now) || now.since(begun) >= STANDSTILL_MAX
         });
@@ -290,9 +350,9 @@ impl Rendezvous {
 
     /// Returns the vehicle's current registration, and sets it as what each new connection sends
     /// first.
-    fn greet(&self, config: &Config, driver: &Driver) -> Vec<u8> {
+    fn greet(&self, own: &Own<'_>) -> Vec<u8> {
         let held = self.epochs.held(self.lease);
-        let register = register(config, driver, &self.candidates.borrow(), held);
+        let register = register(own.config, own.driver, &self.candidates.borrow(), held);
         self.client.handle().set_greeting(vec![register.clone()]);
         register
     }

@@ -9,6 +9,7 @@ use tautline_guard::{Fault, Faults, MachineState, Mode};
 use tautline_message::snapshot::{ProcessStats, Value};
 use tautline_message::{Sight, Sights, Telemetry};
 use tautline_net::channels;
+use tautline_net::clock::Clock;
 use tautline_net::metrics::{Labels, Page, Unit};
 use tautline_net::stats::{self, History, Latest};
 use tautline_units::{Bitrate, Instant};
@@ -23,7 +24,7 @@ use crate::parts::Parts;
 use crate::probe::{Health, Probe};
 use crate::readiness::{Met, Requirement};
 use crate::topics;
-use crate::uplink;
+use crate::uplink::{self, Uplink};
 
 /// Sources of all telemetry.
 #[derive(Clone)]
@@ -149,6 +150,20 @@ impl Reporter {
         let mut ends = (0..=words.len().min(Telemetry::TEXT_BYTES_MAX)).rev();
         let end = ends.find(|end| words.is_char_boundary(*end)).unwrap_or_default();
         Some(words[..end].to_owned())
+    }
+
+    /// Returns an uplink to this reporter's guard and encoders, with its counters.
+    pub fn uplink(&self, clock: Clock) -> Uplink {
+        Uplink {
+            guard_client: self.guard_client.clone(),
+            control: self.control.clone(),
+            probe: self.probe.clone(),
+            clock,
+            counters: self.uplink.clone(),
+            latest: self.latest.clone(),
+            met: self.met.clone(),
+            topics: self.topics.clone(),
+        }
     }
 
     /// Returns the properties of the pictures that a person must know about.

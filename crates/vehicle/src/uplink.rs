@@ -17,19 +17,18 @@ use crate::encode::EncoderControl;
 use crate::guard_client::GuardClient;
 use crate::probe::Probe;
 use crate::readiness::Met;
-use crate::telemetry::Reporter;
 use crate::topics;
 
 /// Dispatcher of the event loop's output to the guard and the encoders.
 pub struct Uplink {
-    guard_client: Arc<GuardClient>,
-    control: Arc<EncoderControl>,
-    probe: Arc<Probe>,
-    clock: Clock,
-    counters: Arc<Counters>,
-    latest: Latest,
-    met: Arc<Met>,
-    topics: Arc<topics::Counters>,
+    pub(crate) guard_client: Arc<GuardClient>,
+    pub(crate) control: Arc<EncoderControl>,
+    pub(crate) probe: Arc<Probe>,
+    pub(crate) clock: Clock,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) latest: Latest,
+    pub(crate) met: Arc<Met>,
+    pub(crate) topics: Arc<topics::Counters>,
 }
 
 /// Counters of malformed units.
@@ -42,20 +41,6 @@ pub struct Counters {
 }
 
 impl Uplink {
-    /// Returns an uplink to the reporter's guard and encoders; its counters are the reporter's.
-    pub fn new(reporter: &Reporter, clock: Clock) -> Self {
-        Self {
-            guard_client: reporter.guard_client.clone(),
-            control: reporter.control.clone(),
-            probe: reporter.probe.clone(),
-            clock,
-            counters: reporter.uplink.clone(),
-            latest: reporter.latest.clone(),
-            met: reporter.met.clone(),
-            topics: reporter.topics.clone(),
-        }
-    }
-
     /// Handles one output of the event loop: passes commands to the guard, feedback to the
     /// encoders, and refused units to their counters.
     pub fn handle(&self, output: Output<'_>) {

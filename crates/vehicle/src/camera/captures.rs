@@ -8,7 +8,7 @@ use std::time::Duration;
 use tautline_units::Instant;
 use tautline_video::{Digest, Origin, Picture, Sensor};
 
-use super::Counters;
+use super::counters::Counters;
 
 /// Recent captures of a source, for the detection of repeats.
 #[derive(Debug)]

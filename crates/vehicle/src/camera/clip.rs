@@ -8,14 +8,14 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, bail, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
-use tautline_net::file;
 use tautline_video::pixels::{self, Image};
 use tautline_video::{Error, Layout, Origin, Picture, Sensor};
 
 use self::matroska::{Begun, Pictures};
+use crate::config::PictureSource;
 
 /// Pictures of a clip in an endless loop, with the clip's own size and times.
 ///
@@ -40,7 +40,7 @@ impl ClipSensor {
     /// Returns one line that says whether the file, ffmpeg or a video in the file is missing, or
     /// which size or rate is not possible.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
-        check(path)?;
+        PictureSource::Clip(path).check()?;
         let format = Format::probe(path)?;
         let Format { width, height, pictures_per_second } = format;
         ensure!(
@@ -69,20 +69,6 @@ impl ClipSensor {
         let interval = Duration::from_secs_f64(1.0 / pictures_per_second);
         Ok(Self { reader, layout, size, pictures_per_second, picture, next, interval })
     }
-}
-
-/// Checks that `path` names a regular, non-empty file, which can be read repeatedly from its
-/// beginning.
-///
-/// # Errors
-/// Returns one line that says what it is instead.
-pub fn check(path: &Path) -> anyhow::Result<()> {
-    let at = path.display();
-    file::check_regular(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => anyhow!("there is no clip {at}: give the path of a video file"),
-        ErrorKind::PermissionDenied => anyhow!("this user may not read the clip {at}"),
-        _ => anyhow!("cannot use {at} as a clip: {error}; give the path of a video file"),
-    })
 }
 
 impl Sensor for ClipSensor {
