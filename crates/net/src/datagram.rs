@@ -18,7 +18,7 @@ use tautline_units::Ecn;
 
 use crate::udp::{BUFFER_BYTES, Outgoing, Udp};
 
-use crate::unavailable::Refused;
+use crate::refused::Refused;
 
 /// Address of a server: a path on this machine, or an address for UDP.
 ///

@@ -4,118 +4,30 @@
 //! Switchboard and relay write them for their legs to each end, the operator for each link to the
 //! vehicle; docs/latency.md specifies the content. A [`Log`] writes them, [`read`] reads them.
 
-use std::sync::Arc;
-
 use tautline_message::Control;
-use tautline_transport::clock::{ClockEstimate, Estimator};
-use tautline_units::{Duration, Instant};
+use tautline_transport::clock::Estimator;
+use tautline_units::Instant;
 
 use crate::clock::Clock;
 
+mod leg;
 mod line;
 mod log;
+mod one_way;
+mod sample;
 mod summary;
 
+pub use leg::Leg;
 pub use line::{HEAD, Line, Malformed, read};
 pub use log::{FILE_PREFIX, FILE_SUFFIX, Log, files_in};
+pub use one_way::OneWay;
+pub use sample::Sample;
 pub use summary::{BINS, SPIKE, Spikes, Summary};
-
-/// One answered probe.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sample {
-    /// Measured leg.
-    pub leg: Leg,
-    /// Name of the far end, or its key if no name is known.
-    pub peer: Arc<str>,
-    /// Name of the link; empty if there is only one.
-    pub link: Arc<str>,
-    /// Send time of the probe, in Unix time by the sender's clock.
-    pub sent_at: Duration,
-    /// Arrival time by the far end's clock, since the start of its process; `None` from an older
-    /// build.
-    pub seen_at: Option<Duration>,
-    /// Arrival time of the answer, in Unix time by the clock of the probe's sender.
-    pub back_at: Duration,
-    /// Time between arrival and answer, as reported by the far end.
-    pub held: Duration,
-    /// One-way delays; `None` if the two clocks were not compared.
-    pub one_way: Option<OneWay>,
-}
-
-/// The two ends of a measurement; a variant's name begins with the sender of the probes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Leg {
-    /// Between switchboard and vehicle, over the control connection: TLS over TCP.
-    SwitchboardVehicle,
-    /// Between switchboard and operator, over the control connection: TLS over TCP.
-    SwitchboardOperator,
-    /// Between relay and vehicle, over the leg of the datagrams that the relay forwards.
-    RelayVehicle,
-    /// Between relay and operator, over the leg of the datagrams that the relay forwards.
-    RelayOperator,
-    /// Between operator and vehicle, over one link of the session.
-    OperatorVehicle,
-}
-
-/// A round trip split into one-way delays, by compared clocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OneWay {
-    /// Outbound delay in nanoseconds. A negative value shows that a clock drifts by more than
-    /// assumed, at least by this amount.
-    pub out_nanos: i64,
-    /// Return delay in nanoseconds, with the same caveat.
-    pub in_nanos: i64,
-    /// Maximum error of each delay: by what one is too long, the other is too short. It is valid
-    /// only if neither delay is negative.
-    pub error: Duration,
-}
 
 /// A comparison of a far end's clock with the local one, based on its answers: see [`Estimator`].
 #[derive(Clone, Debug, Default)]
 pub struct Comparer {
     estimator: Estimator,
-}
-
-impl Leg {
-    /// All legs.
-    pub const ALL: [Self; 5] = [
-        Self::SwitchboardVehicle,
-        Self::SwitchboardOperator,
-        Self::RelayVehicle,
-        Self::RelayOperator,
-        Self::OperatorVehicle,
-    ];
-
-    /// Returns the leg's name in the files: `switchboard-vehicle`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SwitchboardVehicle => "switchboard-vehicle",
-            Self::SwitchboardOperator => "switchboard-operator",
-            Self::RelayVehicle => "relay-vehicle",
-            Self::RelayOperator => "relay-operator",
-            Self::OperatorVehicle => "operator-vehicle",
-        }
-    }
-}
-
-impl Sample {
-    /// Returns the round-trip time of probe and answer, without the far end's processing time.
-    pub fn round_trip(&self) -> Duration {
-        self.back_at.saturating_sub(self.sent_at).saturating_sub(self.held)
-    }
-}
-
-impl OneWay {
-    /// Splits the round trip of a probe: sent (local clock), seen and answered (far end's clock),
-    /// and returned (local clock).
-    pub fn of([sent, seen, answered, back]: [Instant; 4], clock: &ClockEstimate) -> Self {
-        let offset = clock.offset_nanos();
-        Self {
-            out_nanos: seen.signed_nanos_since(sent).saturating_sub(offset),
-            in_nanos: back.signed_nanos_since(answered).saturating_add(offset),
-            error: clock.error(),
-        }
-    }
 }
 
 impl Comparer {
@@ -148,6 +60,7 @@ pub fn pong(message: &[u8], clock: Clock) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use tautline_units::Duration;
 
     use super::*;
 

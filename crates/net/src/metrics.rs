@@ -16,7 +16,8 @@ use tokio::net::TcpListener;
 
 use crate::accept_limit::{self, AcceptLimit};
 use crate::clock::Clock;
-use crate::unavailable::{self, Refused};
+use crate::refused::Refused;
+use crate::unavailable;
 
 pub use prometheus_client::registry::Unit;
 

@@ -1,8 +1,7 @@
 //! Candidates of an event loop's sockets: local addresses, STUN queries, announcements.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
-use socket2::{Domain, Protocol, Socket, Type};
 use tautline_message::CandidateKind;
 use tautline_transport::reach::{Candidate, Gatherer, Kind};
 use tautline_units::{Duration, Instant};
@@ -11,6 +10,8 @@ use tokio::sync::watch;
 use crate::control::Host;
 use crate::slot::Slot;
 use crate::socket::Local;
+use crate::source_address::{ANYWHERE, source};
+pub use crate::source_address::{IPV4_ON_IPV6, is_ipv6_only};
 
 /// Search for the candidates of sockets. It begins when servers are set.
 #[derive(Debug)]
@@ -134,24 +135,6 @@ pub async fn servers(address: &str) -> Vec<SocketAddr> {
     }
 }
 
-/// Returns whether this machine now has an IPv6 route and no IPv4 route.
-pub fn is_ipv6_only() -> bool {
-    let any = Local::default();
-    let [six, four] = ANYWHERE.map(|anywhere| source(&any, anywhere).is_some());
-    six && !four
-}
-
-/// Error text for an IPv4 address if [`is_ipv6_only`] holds.
-pub const IPV4_ON_IPV6: &str = "it is an IPv4 address and this machine has only IPv6: give the \
-                                server's name, which works through the network's NAT64, or its \
-                                IPv6 address";
-
-/// Documentation addresses that represent any IPv6 or IPv4 address: nothing is sent there.
-const ANYWHERE: [SocketAddr; 2] = [
-    SocketAddr::new(IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)), 9),
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9),
-];
-
 /// Formats candidates for people.
 fn text(candidates: &[Candidate]) -> String {
     let texts = candidates.iter().map(|candidate| {
@@ -182,21 +165,13 @@ fn hosts(local: &Local, servers: &[SocketAddr]) -> Vec<IpAddr> {
     towards.filter_map(|to| source(local, to)).collect()
 }
 
-/// Returns the source address of a datagram through `local` to `to`; `None` without a route.
-fn source(local: &Local, to: SocketAddr) -> Option<IpAddr> {
-    let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP)).ok()?;
-    if let Local::Interface(name) = local {
-        socket.bind_device(Some(name.as_bytes())).ok()?;
-    }
-    socket.connect(&to.into()).ok()?;
-    Some(socket.local_addr().ok()?.as_socket()?.ip())
-}
-
 /// Interval at which the addresses of the interfaces are read.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     #[test]

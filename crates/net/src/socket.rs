@@ -10,7 +10,7 @@ use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use serde::Deserialize;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::unavailable::Refused;
+use crate::refused::Refused;
 
 /// Local end of a UDP socket: an address, or a network interface by name.
 ///

@@ -2,6 +2,7 @@
 //! for people, [metrics](add_to) for Prometheus, and the message that both ends exchange
 //! ([`Snapshot::encode`]).
 
+mod cause;
 mod history;
 mod prometheus;
 mod session;
@@ -14,7 +15,6 @@ use tautline_message::Snapshot;
 use tautline_message::snapshot::{End, ProcessStats};
 use tautline_transport::Session;
 use tautline_transport::link::View;
-use tautline_transport::rate::Cause;
 use tautline_transport::relay::LegView;
 use tautline_units::Instant;
 
@@ -22,7 +22,7 @@ pub use history::History;
 pub use prometheus::add_to;
 pub use table::Table;
 
-use crate::driver::Drops;
+use crate::drops::Drops;
 use session::Totals;
 
 /// Newest snapshot of one end; clones share it.
@@ -85,10 +85,4 @@ impl fmt::Display for Latest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Table(&self.snapshot()).fmt(f)
     }
-}
-
-/// Returns the name of a cause of a granted rate, by its number in a snapshot; a later build may
-/// have more causes.
-fn cause_name(number: u8) -> &'static str {
-    Cause::from_number(number).map_or("unknown", Cause::name)
 }

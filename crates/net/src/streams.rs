@@ -7,9 +7,10 @@
 
 mod connection;
 mod handshake_limit;
+mod listening;
 mod server;
+mod token;
 
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use std::time::Duration;
 pub use server::{Counters, Server};
 
 use mio::net::TcpListener;
-use mio::{Interest, Registry, Token};
+use mio::{Registry, Token};
 use rustls::{ClientConfig, ServerConfig};
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::{Route, relay};
@@ -26,13 +27,15 @@ use tautline_units::{Ecn, Instant};
 use crate::clock::Clock;
 use crate::connection_limit::network;
 use crate::control::tls::{self, Admitted};
-use crate::driver::Drops;
+use crate::drops::Drops;
 use crate::log_limit::LogLimit;
 use crate::sessions::Sessions;
 use crate::socket::Local;
-use crate::unavailable::{Refused, comes_by_itself};
+use crate::unavailable::comes_by_itself;
 use connection::{Connection, End};
 use handshake_limit::HandshakeLimit;
+use listening::listen;
+use token::fresh;
 
 /// Settings of an event loop's links over TLS.
 #[derive(Clone, Debug)]
@@ -446,25 +449,6 @@ fn give_up(
         incoming.swap_remove(place);
         drops.stream_refused += 1;
     }
-}
-
-fn listen(address: SocketAddr, registry: &Registry, token: Token) -> anyhow::Result<TcpListener> {
-    let mut socket = TcpListener::bind(address).map_err(|cause| {
-        let help = match cause.kind() {
-            ErrorKind::AddrInUse => "another program uses the port",
-            ErrorKind::AddrNotAvailable => "no interface of this machine has the address",
-            ErrorKind::PermissionDenied => "a port below 1024 needs root or CAP_NET_BIND_SERVICE",
-            _ => "",
-        };
-        Refused::new(format!("cannot listen for TLS on {address}"), cause, help)
-    })?;
-    registry.register(&mut socket, token, Interest::READABLE)?;
-    Ok(socket)
-}
-
-fn fresh(next_token: &mut usize) -> Token {
-    *next_token += 1;
-    Token(*next_token)
 }
 
 /// Maximum calls: link numbers have four bits. A further one is refused.

@@ -3,33 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use rustix::io::Errno;
-
 use crate::control;
-
-/// An operation that the system refused.
-///
-/// Displays as one line: the operation, the system's error, and a hint. It has no `source`, which
-/// would repeat the system's error.
-#[derive(Debug, thiserror::Error)]
-#[error("{what}: {cause}{}{help}", if .help.is_empty() { "" } else { ": " })]
-pub struct Refused {
-    what: String,
-    cause: io::Error,
-    help: &'static str,
-}
-
-impl Refused {
-    /// Creates the error of the operation `what`; `help` may be empty.
-    pub fn new(what: impl Into<String>, cause: io::Error, help: &'static str) -> Self {
-        Self { what: what.into(), cause, help }
-    }
-
-    /// Returns whether the missing resource may appear by itself; see [`comes_by_itself`].
-    pub fn comes_by_itself(&self) -> bool {
-        is_absent(&self.cause)
-    }
-}
+pub use crate::refused::Refused;
+use crate::refused::is_absent;
 
 /// Returns whether the missing resource of a failed operation may appear by itself: a device, an
 /// address, a route, a name, a folder or a peer.
@@ -84,40 +60,14 @@ pub async fn opened<T>(mut open: impl AsyncFnMut() -> anyhow::Result<T>) -> anyh
     }
 }
 
-/// Returns whether the system reports that something does not exist.
-fn is_absent(error: &io::Error) -> bool {
-    match error.raw_os_error() {
-        Some(code) => ABSENT.iter().any(|absent| absent.raw_os_error() == code),
-        None => matches!(
-            error.kind(),
-            io::ErrorKind::AddrNotAvailable
-                | io::ErrorKind::NetworkDown
-                | io::ErrorKind::NetworkUnreachable
-                | io::ErrorKind::HostUnreachable
-                | io::ErrorKind::NotFound
-        ),
-    }
-}
-
 /// Interval of attempts: short enough for a person who has just connected a device.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
-const ABSENT: [Errno; 9] = [
-    Errno::NODEV,
-    Errno::NXIO,
-    Errno::NOENT,
-    Errno::ADDRNOTAVAIL,
-    // A family of addresses whose module is loaded later.
-    Errno::AFNOSUPPORT,
-    Errno::NETDOWN,
-    Errno::NETUNREACH,
-    Errno::HOSTUNREACH,
-    // A disk that is mounted read-only until it has been checked.
-    Errno::ROFS,
-];
-
 #[cfg(test)]
 mod tests {
+    use rustix::io::Errno;
+
     use super::*;
+    use crate::refused::ABSENT;
 
     #[tokio::test]
     async fn missing_resources_are_waited_for_and_wrong_ones_refused() {

@@ -1,16 +1,14 @@
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use rustls::pki_types::CertificateDer;
-use tautline_transport::crypto::{Identity, PublicKey};
+use tautline_transport::crypto::PublicKey;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
-use super::dial::Dialler;
 use super::frame::{Assembler, frame};
-use super::{Code, Error, tls};
+use super::{Error, tls};
 
 /// An authenticated connection that carries frames in both directions.
 #[derive(Debug)]
@@ -54,18 +52,6 @@ impl Connection {
         let (read, write) = tokio::io::split(stream);
         let receiver = Receiver { stream: read, assembler: Assembler::default() };
         Ok(Self { peer_key, local, remote, sender: Sender { stream: write }, receiver })
-    }
-
-    /// Connects to `address` (`host:port`), where the server that issued `code` must answer;
-    /// [`peer_key`](Self::peer_key) then returns its key. No other server receives any data.
-    ///
-    /// # Errors
-    /// [`Error::WrongCode`] if another server answers; otherwise those of a
-    /// [`Client`](super::Client)'s events.
-    pub async fn by_code(address: &str, code: Code, identity: &Identity) -> Result<Self, Error> {
-        let config = tls::client(identity, tls::Expected::Code(code), tls::CONTROL)?;
-        let mut dialler = Dialler::new(address.parse().map_err(Error::Address)?, &[]);
-        Ok(dialler.dial(&Arc::new(config)).await?.connection)
     }
 
     /// Returns the key that the other end has proven to hold.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::ClientConfig;
+use tautline_transport::crypto::Identity;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -13,7 +14,7 @@ use tokio_rustls::TlsConnector;
 
 use super::listener::HANDSHAKE_MAX;
 use super::race::{Attempt, Sources, by_turns};
-use super::{Connection, Error, Host, error, tls};
+use super::{Code, Connection, Error, Host, error, tls};
 use crate::clock::Clock;
 use crate::socket::Local;
 
@@ -222,6 +223,20 @@ impl Drop for Names {
         if let Some(asked) = &self.asked {
             asked.abort();
         }
+    }
+}
+
+impl Connection {
+    /// Connects to `address` (`host:port`), where the server that issued `code` must answer;
+    /// [`peer_key`](Self::peer_key) then returns its key. No other server receives any data.
+    ///
+    /// # Errors
+    /// [`Error::WrongCode`] if another server answers; otherwise those of a
+    /// [`Client`](super::Client)'s events.
+    pub async fn by_code(address: &str, code: Code, identity: &Identity) -> Result<Self, Error> {
+        let config = tls::client(identity, tls::Expected::Code(code), tls::CONTROL)?;
+        let mut dialler = Dialler::new(address.parse().map_err(Error::Address)?, &[]);
+        Ok(dialler.dial(&Arc::new(config)).await?.connection)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tautline_transport::crypto::PublicKey;
 
 use super::HostError;
-use crate::reach;
+use crate::source_address::{self, IPV4_ON_IPV6};
 
 /// An error of a control connection.
 ///
@@ -37,7 +37,7 @@ pub enum Error {
         reasons: String,
     },
     /// The server's name cannot be resolved, or the TCP connection cannot be made.
-    #[error("cannot connect to {address}: {}", unreached(.address, .cause, reach::is_ipv6_only))]
+    #[error("cannot connect to {address}: {}", unreached(.address, .cause, source_address::is_ipv6_only))]
     Connect {
         /// Host and port as configured.
         address: String,
@@ -169,7 +169,7 @@ fn unreached(address: &str, cause: &io::Error, is_ipv6_only: fn() -> bool) -> St
     let is_literal = address.parse::<SocketAddrV4>().is_ok();
     match cause.kind() {
         io::ErrorKind::NetworkUnreachable if is_literal && is_ipv6_only() => {
-            reach::IPV4_ON_IPV6.to_owned()
+            IPV4_ON_IPV6.to_owned()
         }
         _ => reason(cause),
     }

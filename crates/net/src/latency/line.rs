@@ -6,7 +6,9 @@ use std::io::{self, BufRead, Read};
 
 use tautline_units::Duration;
 
-use super::{Leg, OneWay, Sample};
+use super::leg::Leg;
+use super::one_way::OneWay;
+use super::sample::Sample;
 
 /// A line of a latency file.
 #[derive(Clone, PartialEq, Eq, Debug)]

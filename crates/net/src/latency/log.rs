@@ -10,7 +10,8 @@ use std::time::Duration;
 use anyhow::Context;
 use tautline_units::{ByteCount, Instant};
 
-use super::{HEAD, Line, Sample};
+use super::line::{HEAD, Line};
+use super::sample::Sample;
 use crate::LogLimit;
 use crate::clock::Clock;
 

@@ -3,7 +3,7 @@
 use tautline_message::snapshot::{Delays, LinkStats, Value};
 use tautline_message::{LinkState, Snapshot};
 
-use super::cause_name;
+use super::cause::cause_name;
 use crate::metrics::{Labels, Page, Unit};
 
 /// Adds the complete `snapshot` to `page`: links by number, channels by name, values and drops by

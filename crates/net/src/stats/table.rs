@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::cause_name;
+use super::cause::cause_name;
 use tautline_message::snapshot::{ChannelStats, Delays, LinkStats};
 use tautline_message::{LinkState, Snapshot};
 use tautline_units::{Bitrate, ByteCount};

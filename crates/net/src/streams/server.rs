@@ -15,7 +15,8 @@ use tautline_units::Instant;
 
 use super::connection::Connection;
 use super::handshake_limit::HandshakeLimit;
-use super::{fresh, listen};
+use super::listening::listen;
+use super::token::fresh;
 use crate::connection_limit::network;
 use crate::control::tls;
 use crate::handover::Inlet;
