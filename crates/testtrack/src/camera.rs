@@ -1,11 +1,16 @@
 //! The windscreen camera.
 
 mod bonnet;
+mod clamp;
 mod colour;
 mod cones;
 mod ground;
+mod pose;
+mod projected;
 mod shadow;
 mod sky;
+mod strip;
+mod sun;
 mod trees;
 
 use std::ops::Range;
@@ -16,6 +21,8 @@ use tautline_video::{Error, Picture};
 use crate::noise::Tile;
 use crate::trig;
 use crate::world::Viewpoint;
+use pose::Pose;
+use strip::Strip;
 
 /// A camera behind the windscreen, 1.25 m above the road, 70° wide.
 ///
@@ -37,40 +44,6 @@ struct Parts {
     bonnet: bonnet::Bonnet,
 }
 
-/// Pose of the camera. The ground is flat, so a pitch of the car only shifts the horizon.
-struct Pose {
-    x: f32,
-    y: f32,
-    heading: f64,
-    cos: f32,
-    sin: f32,
-    /// Height above the ground, m.
-    height: f32,
-    /// Row of the horizon, which may lie outside the picture.
-    horizon: f32,
-    /// Focal length in pixels: pixels per unit of slope.
-    focal: f32,
-    /// Column of the picture that looks straight ahead.
-    centre: f32,
-}
-
-/// A point in the picture, and its distance ahead of the camera (m).
-#[derive(Clone, Copy)]
-struct Projected {
-    x: f32,
-    y: f32,
-    depth: f32,
-}
-
-/// The rows being drawn.
-struct Strip<'a> {
-    width: usize,
-    rows: Range<usize>,
-    luma: &'a mut [u8],
-    cb: &'a mut [u8],
-    cr: &'a mut [u8],
-}
-
 /// Distance from the rear axle to the camera, m.
 pub(crate) const MOUNT: f64 = 1.35;
 /// Height of the camera above the ground, m.
@@ -79,9 +52,6 @@ pub(crate) const HEIGHT: f32 = 1.25;
 pub(crate) const FOCAL: f32 = 0.714;
 /// Row of the horizon for a level car, in picture heights.
 pub(crate) const HORIZON: f32 = 0.41;
-/// Azimuth of the sun, rad counter-clockwise from east.
-const SUN_AZIMUTH: f64 = 0.8;
-
 impl Camera {
     /// Creates a camera for pictures of `width` by `height` pixels. Takes about 100 ms, because the
     /// sky is painted in advance.
@@ -182,75 +152,4 @@ impl Camera {
             }
         }
     }
-}
-
-impl Pose {
-    /// Returns the first row that shows ground.
-    fn ground_from(&self) -> usize {
-        (self.horizon + 0.5).max(0.0) as usize
-    }
-
-    /// Returns the distance in metres of the point (`x`, `y`) ahead of the camera; `None` if it is
-    /// not within `depths`, or far to the side of the picture.
-    fn sees(&self, x: f32, y: f32, depths: (f32, f32)) -> Option<f32> {
-        let (dx, dy) = (x - self.x, y - self.y);
-        let depth = dx * self.cos + dy * self.sin;
-        let side = (dx * self.sin - dy * self.cos).abs();
-        let slope = self.centre / self.focal;
-        (depth > depths.0 && depth < depths.1 && side < depth * slope + 6.0).then_some(depth)
-    }
-
-    /// Projects the point (`x`, `y`, `z`) into the picture; depths are at least 0.3 m.
-    fn project(&self, [x, y, z]: [f32; 3]) -> Projected {
-        let (dx, dy) = (x - self.x, y - self.y);
-        let depth = (dx * self.cos + dy * self.sin).max(0.3);
-        let right = dx * self.sin - dy * self.cos;
-        let scale = self.focal / depth;
-        Projected {
-            x: self.centre + right * scale,
-            y: self.horizon + (self.height - z) * scale,
-            depth,
-        }
-    }
-}
-
-impl Strip<'_> {
-    fn luma_row(&mut self, row: usize) -> &mut [u8] {
-        let start = (row - self.rows.start) * self.width;
-        &mut self.luma[start..start + self.width]
-    }
-
-    /// Returns the chroma rows of the luma rows `row` and `row + 1`; `row` is even.
-    fn chroma_rows(&mut self, row: usize) -> (&mut [u8], &mut [u8]) {
-        let half = self.width / 2;
-        let start = (row - self.rows.start) / 2 * half;
-        (&mut self.cb[start..start + half], &mut self.cr[start..start + half])
-    }
-
-    /// Returns the rows and columns of the strip within a box of the picture, in pixels, as (rows,
-    /// columns). They are empty if the box lies outside the strip.
-    fn within(&self, left: f32, right: f32, top: f32, bottom: f32) -> (Range<usize>, Range<usize>) {
-        // Casts saturate: values outside the range, and NaN, become the nearest end.
-        let first_row = (top.max(0.0) as usize).clamp(self.rows.start, self.rows.end);
-        let last_row = ((bottom + 1.0).max(0.0) as usize).min(self.rows.end);
-        let first = (left.max(0.0) as usize).min(self.width);
-        let last = ((right + 1.0).max(0.0) as usize).min(self.width);
-        (first_row..last_row.max(first_row), first..last.max(first))
-    }
-}
-
-/// Rounds `value` and clamps it to a byte. Vectorises: no branch and no conversion.
-#[inline(always)]
-fn to_u8(value: f32) -> u8 {
-    let value = if value > 0.0 { value } else { 0.0 };
-    let value = if value < 255.0 { value } else { 255.0 };
-    // 2^23 as f32 has a unit in the last place of exactly one.
-    (value + 8_388_608.0).to_bits() as u8
-}
-
-/// Clamps `value` to 0 and 1; NaN gives 0.
-#[inline(always)]
-fn unit(value: f32) -> f32 {
-    let value = if value > 0.0 { value } else { 0.0 };
-    if value < 1.0 { value } else { 1.0 }
 }

@@ -2,16 +2,17 @@
 
 mod generate;
 mod map;
+mod road;
+mod sample;
+mod tree;
 
 pub(crate) use map::RoadPoint;
+pub use road::{KERB_WIDTH, ROAD_HALF_WIDTH};
+pub(crate) use tree::Tree;
 
 use crate::trig;
-
-/// Distance from the centre line to the edge of the asphalt, m.
-pub const ROAD_HALF_WIDTH: f64 = 4.0;
-
-/// Width of the kerb beyond the asphalt in bends, m.
-pub const KERB_WIDTH: f64 = 0.7;
+use generate::Plan;
+use sample::Sample;
 
 /// A closed course: all static parts of the place.
 ///
@@ -47,35 +48,11 @@ pub struct Waypoint {
     pub speed: f64,
 }
 
-/// A tree: position, height, and the index of its picture.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Tree {
-    pub(crate) x: f32,
-    pub(crate) y: f32,
-    pub(crate) height: f32,
-    pub(crate) kind: u8,
-}
-
-/// A sample of the centre line, which has one every half metre.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Sample {
-    x: f64,
-    y: f64,
-    /// Unit vector along the road.
-    tx: f64,
-    ty: f64,
-    /// Curvature, 1/m, positive to the left.
-    curvature: f64,
-    /// Lateral offset of a good driver's line in metres, positive to the left of the centre line.
-    line: f64,
-    /// Highest speed of a careful driver, m/s.
-    speed: f64,
-}
-
 impl Course {
     /// Generates the course of `seed`: 500 to 900 m of closed road, driven counter-clockwise.
     pub fn generate(seed: u64) -> Self {
-        generate::course(seed)
+        let Plan { samples, length, cones, trees, map } = generate::plan(seed);
+        Self { samples, length, cones, trees, map }
     }
 
     /// Returns the length of one lap in metres.

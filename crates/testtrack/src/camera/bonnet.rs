@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use super::clamp::{to_u8, unit};
 use super::colour::Colour;
-use super::{Strip, to_u8, unit};
+use super::strip::Strip;
 
 const PAINT: Colour = Colour::rgb(24.0, 52.0, 92.0);
 const SHINE: Colour = Colour::rgb(150.0, 178.0, 206.0);

@@ -1,7 +1,10 @@
 //! Rendering of cones: a plate, a tapering body, two white bands.
 
+use super::clamp::{to_u8, unit};
 use super::colour::{Colour, HAZE, clear};
-use super::{Pose, Projected, Strip, to_u8, unit};
+use super::pose::Pose;
+use super::projected::Projected;
+use super::strip::Strip;
 use crate::cone;
 
 /// Range of distances ahead at which a cone is drawn, m.

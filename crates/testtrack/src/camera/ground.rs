@@ -8,8 +8,10 @@
 use std::ops::Range;
 
 use super::bonnet::Bonnet;
+use super::clamp::{to_u8, unit};
 use super::colour::{Colour, HAZE, clear};
-use super::{Pose, Strip, to_u8, unit};
+use super::pose::Pose;
+use super::strip::Strip;
 use crate::course::{Course, KERB_WIDTH, ROAD_HALF_WIDTH, RoadPoint};
 use crate::noise::Tile;
 

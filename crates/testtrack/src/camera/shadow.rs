@@ -1,6 +1,9 @@
 //! Soft shadows on the ground, under cones and trees and away from the sun.
 
-use super::{Pose, SUN_AZIMUTH, Strip, cones, to_u8, trees, unit};
+use super::clamp::{to_u8, unit};
+use super::pose::Pose;
+use super::strip::Strip;
+use super::{cones, sun, trees};
 use crate::cone;
 use crate::trig;
 use crate::world::Viewpoint;
@@ -23,7 +26,7 @@ pub(super) fn draw_all(pose: &Pose, view: &Viewpoint, strip: &mut Strip<'_>) {
     if strip.rows.end <= pose.ground_from() {
         return;
     }
-    let (sin, cos) = trig::sin_cos(SUN_AZIMUTH);
+    let (sin, cos) = trig::sin_cos(sun::AZIMUTH);
     let away = (-cos as f32, -sin as f32);
     for tree in view.course.trees() {
         if pose.sees(tree.x, tree.y, (trees::DEPTHS.0, 120.0)).is_some() {

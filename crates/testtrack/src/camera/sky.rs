@@ -2,8 +2,11 @@
 
 use std::f64::consts::TAU;
 
+use super::clamp::{to_u8, unit};
 use super::colour::{Colour, HAZE};
-use super::{Pose, SUN_AZIMUTH, Strip, to_u8, unit};
+use super::pose::Pose;
+use super::strip::Strip;
+use super::sun;
 use crate::noise::Tile;
 use crate::trig;
 
@@ -203,7 +206,7 @@ fn sky_colour(tile: &Tile, slope: f32, sin: f64, cos: f64) -> Colour {
     let high = high * (2.0 - high);
     let mut colour = MIST.mix(ZENITH, high);
     // The sun's glow.
-    let (sun_sin, sun_cos) = trig::sin_cos(SUN_AZIMUTH);
+    let (sun_sin, sun_cos) = trig::sin_cos(sun::AZIMUTH);
     let aside = (sin * sun_cos - cos * sun_sin) as f32;
     let facing = (cos * sun_cos + sin * sun_sin) as f32;
     let up = slope - 0.30;

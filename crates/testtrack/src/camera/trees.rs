@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::colour::{Colour, HAZE, clear};
-use super::{Pose, Strip};
+use super::pose::Pose;
+use super::strip::Strip;
 use crate::course::Tree;
 use crate::noise;
 

@@ -3,7 +3,9 @@
 use std::f64::consts::TAU;
 
 use super::map::GroundMap;
-use super::{Course, ROAD_HALF_WIDTH, Sample, Tree};
+use super::road::ROAD_HALF_WIDTH;
+use super::sample::Sample;
+use super::tree::Tree;
 use crate::noise;
 use crate::trig::sin_cos;
 
@@ -19,7 +21,17 @@ const CLEARANCE: f64 = 32.0;
 /// Lateral offset of a careful driver where there are no cones, metres left of the centre line.
 const LANE: f64 = -1.85;
 
-pub(super) fn course(seed: u64) -> Course {
+/// Parts of a generated course.
+pub(super) struct Plan {
+    pub(super) samples: Vec<Sample>,
+    pub(super) length: f64,
+    pub(super) cones: Vec<(f64, f64)>,
+    pub(super) trees: Vec<Tree>,
+    pub(super) map: GroundMap,
+}
+
+/// Generates the parts of the course of `seed`.
+pub(super) fn plan(seed: u64) -> Plan {
     // Each attempt bends slightly less; the limit is a circle, so the search always ends.
     let (mut samples, length) = (0..)
         .find_map(|attempt| centre_line(noise::hash(seed, attempt), 0.985_f64.powi(attempt as i32)))
@@ -32,7 +44,7 @@ pub(super) fn course(seed: u64) -> Course {
     let map = GroundMap::new(&samples, length);
     let cones = cones.iter().map(|&(s, lateral)| place(&samples, length, s, lateral)).collect();
     let trees = trees(seed, &map);
-    Course { samples, length, cones, trees, map }
+    Plan { samples, length, cones, trees, map }
 }
 
 /// Returns a closed curve around the origin whose radius is a sum of a few waves; `None` if it

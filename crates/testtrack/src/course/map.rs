@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Sample;
+use super::sample::Sample;
 
 /// Distance from the centre line beyond which the map has only the side, left or right, m.
 pub(crate) const FAR: f32 = 20.0;

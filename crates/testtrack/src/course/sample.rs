@@ -1,0 +1,15 @@
+/// A sample of the centre line, which has one every half metre.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Sample {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    /// Unit vector along the road.
+    pub(super) tx: f64,
+    pub(super) ty: f64,
+    /// Curvature, 1/m, positive to the left.
+    pub(super) curvature: f64,
+    /// Lateral offset of a good driver's line in metres, positive to the left of the centre line.
+    pub(super) line: f64,
+    /// Highest speed of a careful driver, m/s.
+    pub(super) speed: f64,
+}
