@@ -4,7 +4,7 @@
 pub struct Input<'a>(pub &'a [u8]);
 
 impl Input<'_> {
-    /// Returns the next byte.
+    /// Returns the next byte, or 0 past the end.
     pub fn byte(&mut self) -> u8 {
         match self.0.split_first() {
             Some((&byte, rest)) => {
@@ -26,7 +26,7 @@ impl Input<'_> {
         number % (most + 1)
     }
 
-    /// Returns eight bytes as a number.
+    /// Returns the next eight bytes as a little-endian number.
     pub fn word(&mut self) -> u64 {
         u64::from_le_bytes([(); 8].map(|()| self.byte()))
     }
@@ -36,7 +36,8 @@ impl Input<'_> {
         self.0.is_empty()
     }
 
-    /// Returns a packet of exactly `length` varied bytes: the address sanitizer detects any access
+    /// Returns a packet of exactly `length` pseudo-random bytes, whose seed is the next eight
+    /// bytes. It is allocated without slack, so that the address sanitizer detects any access
     /// beyond its end.
     pub fn packet(&mut self, length: usize) -> Box<[u8]> {
         let mut state = self.word();

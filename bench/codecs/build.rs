@@ -32,10 +32,10 @@ fn main() {
     }
 }
 
-/// Success, or the missing tool.
+/// Success, or what is missing: a tool with its Debian package, or a tool's success.
 type Built = Result<(), String>;
 
-/// Name, feature, and build function.
+/// Name, cargo feature, and build function of a codec in another language.
 type Codec = (&'static str, &'static str, fn() -> Built);
 
 const CODECS: &[Codec] = &[
@@ -180,7 +180,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// Returns a folder in this build's output.
+/// Returns a folder in this build's output, which it creates.
 fn directory(name: &str) -> PathBuf {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where")).join(name);
     std::fs::create_dir_all(&out).expect("cargo's own directory can be written");

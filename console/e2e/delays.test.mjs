@@ -3,12 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { measured, quantile } from '../soak/quantities.mjs';
 
-/** The vehicle's clock is behind the guard's by this much. */
+/** Time in ms by which the vehicle's clock is behind the guard's. */
 const BEHIND_MS = 5_000;
 
 /**
- * Returns steps every 10 ms. The vehicle sends a proposal 1 ms before each. Every second proposal
- * has a new command, sent `way` ms before, which cites the tick issued `uplink` ms before that.
+ * Returns `count` steps, one every 10 ms. The vehicle sends a proposal 1 ms before each. Every
+ * second proposal has a new command, sent `way` ms before, which cites the tick issued `uplink` ms
+ * before that. By index, `late` returns how many ms a step is late, `isHeld` whether the guard
+ * holds the machine, and `isMissing` whether the proposal is lost.
  */
 function drive({ count = 200, uplink = 80, way = 20, late = () => 0, isHeld = () => false, isMissing = () => false }) {
   return Array.from({ length: count }, (_, index) => {

@@ -18,11 +18,12 @@ const LATENCY_P50_MAX = 250; // 66 to 118
 const LATENCY_P95_MAX = 1_000; // 148 to 492, the first seconds after loading among them
 // 67 to 208: about 70, or what a slice lost in the cut holds back until its deadline
 const FREEZE_MAX = 400;
-// 300 ms without commands, plus at most 25 ms on this machine; four times that.
+// From the operator's death: 300 ms without commands, plus four times the at most 25 ms that the
+// rest takes on this machine.
 const BRAKE_MAX = 400; // 255 to 325
 /**
- * Longer without an animation frame means that the page did not run: due to the machine, not the
- * links.
+ * Time in ms without an animation frame from which on the machine, not the links, is the cause of a
+ * gap.
  */
 const STALL_MIN = 100;
 
@@ -179,6 +180,7 @@ test('Ctrl-C ends every process', async () => {
   }
 });
 
+/** Runs the binary to its end. Returns its exit code, its output (`out`) and its log (`words`). */
 async function tautline(...flags) {
   const child = spawn(BINARY, flags, { stdio: ['ignore', 'pipe', 'pipe'] });
   let [out, words] = ['', ''];
@@ -188,12 +190,14 @@ async function tautline(...flags) {
   return { code, out, words };
 }
 
+/** Returns a number from the vehicle's metrics, or NaN if it has none of that name. */
 async function metric(name) {
   const text = await (await fetch(demo.metrics)).text();
   const line = new RegExp(`^tautline_vehicle_${name} (\\S+)$`, 'm').exec(text);
   return line ? Number(line[1]) : Number.NaN;
 }
 
+/** Returns the speed that the page shows, in km/h. */
 async function speed() {
   return Number.parseFloat(await page.locator('#hud-speed').innerText());
 }
@@ -202,7 +206,10 @@ function readStamp() {
   return page.evaluate(() => globalThis.readStamp());
 }
 
-/** Returns the ages in ms of new stamps when first seen on the canvas, ascending. */
+/**
+ * Returns the ages in ms of new stamps when first seen on the canvas, ascending. There are `count`,
+ * or fewer if 15 s pass.
+ */
 async function sampleLatencies(count) {
   const latencies = await page.evaluate(async (wanted) => {
     const found = [];
@@ -221,8 +228,8 @@ async function sampleLatencies(count) {
 }
 
 /**
- * Returns the longest time without a new picture, and the longest without an animation frame, in
- * ms.
+ * Watches the canvas for `duration` ms. Returns in ms the longest time without a new picture
+ * (`gap`) and without an animation frame (`stall`).
  */
 function longestGap(duration) {
   return page.evaluate(async (ms) => {

@@ -12,9 +12,15 @@ import { Processes, arm, eventually, inTries, launchBrowser, openConsole, startD
 const [STEERING, THROTTLE, BRAKE] = [0, 7, 6];
 const DRIVING = 2;
 const INPUTS_UNHEALTHY = 8;
-/** RELEASED_QUIET_MAX_MS of the page, plus half a second for delays on a busy machine. */
+/**
+ * Maximum time in ms until a frozen device is reported: RELEASED_QUIET_MAX_MS of the page, plus
+ * half a second for delays on a busy machine.
+ */
 const FROZEN_MAX = 3_500;
-/** To the guard and back to the page, with delays on a busy machine in each of four processes. */
+/**
+ * Maximum time in ms to the guard and back to the page, with delays on a busy machine in each of
+ * four processes.
+ */
 const ROUND_TRIP_MAX = 1_000;
 
 let browser;
@@ -122,7 +128,7 @@ describe('with a simulated vehicle', () => {
     await commandWhere((command) => command.steering > 0.9 && command.absences === 0);
   });
 
-  /** Returns the next command for which this holds. */
+  /** Returns the first command for which this holds, from the newest so far on. Fails after 5 s. */
   async function commandWhere(holds) {
     let from = Math.max(0, standIn.commands.length - 1);
     const end = performance.now() + 5_000;
@@ -158,7 +164,11 @@ test('the guard brakes for a frozen pad, not for one held still', async () => {
   }
 });
 
-/** Returns why the run is inconclusive, if the guard stopped the machine for another reason. */
+/**
+ * Holds the throttle for 10.5 s, which must not stop the machine, then releases and freezes it,
+ * which must. Returns a reason if the guard stopped the machine for another one, otherwise
+ * `undefined`.
+ */
 async function holdStillAndFreeze(page, pads) {
   const mode = () => page.locator('#mode').innerText();
   const words = () => page.locator('#banner').innerText();

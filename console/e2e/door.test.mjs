@@ -21,7 +21,7 @@ const UPGRADE = {
 let folder;
 let demo;
 let browser;
-/** A browser with its own cookies, and its page. */
+/** The first console's page, in a browser context with its own cookies. */
 let first;
 
 // Small pictures: two pages at a time decode and draw them without a GPU.
@@ -139,7 +139,8 @@ test('a moving vehicle changes hands by consent, a parked one at once', async ()
 });
 
 /**
- * Drives until the vehicle is faster than this, in m/s. If its guard stops it, it is armed again.
+ * Drives until the vehicle is faster than this, in m/s, and keeps the throttle pressed. If its
+ * guard stops it, it is armed again. Fails after 40 s.
  */
 async function drive(page, metresPerSecond) {
   const end = performance.now() + 40_000;
@@ -153,8 +154,8 @@ async function drive(page, metresPerSecond) {
 }
 
 /**
- * Drives from one page and hands over to another. Returns whether the guard kept driving all the
- * while.
+ * Drives from one page and hands over to another. Returns whether it was handed over while driving
+ * and the guard kept driving for half a second.
  */
 async function handOver(from, to) {
   await drive(from, 1);
@@ -179,8 +180,8 @@ async function handOver(from, to) {
 }
 
 /**
- * Waits until the page's pictures have been on time for one second, after its decoders have
- * started.
+ * Waits until the page's pictures have been at most 300 ms late for one second, after its decoders
+ * have started. It waits for at most 10 s and does not fail.
  */
 async function seesSteadily(page) {
   const delay = async () => Number.parseFloat(await page.locator('#hud-delay').innerText());
@@ -256,7 +257,7 @@ async function newPage() {
   return context.newPage();
 }
 
-/** Waits until the page drives and receives pictures. */
+/** Waits until the page is connected and shows pictures. */
 async function drives(page) {
   await eventually(() => page.locator('#connection').innerText(), (text) => text === 'connected', 10_000);
   await eventually(async () => Number.parseFloat(await page.locator('#picture-rate').innerText()), (rate) => rate > 0, 15_000);
@@ -266,7 +267,10 @@ function titled(page, title) {
   return eventually(() => page.locator('#banner-title').innerText(), (text) => text === title, 5_000);
 }
 
-/** Sends a request with headers that a browser would not let a page set. */
+/**
+ * Sends a request with headers that a browser would not let a page set. Returns the status and the
+ * first cookie of the answer, "" if it sets none.
+ */
 function ask(path, headers, method = 'GET', body = '') {
   const [hostname, port] = demo.host.split(':');
   return new Promise((resolve, reject) => {
@@ -287,6 +291,7 @@ function post(path, body, headers) {
   return ask(path, headers, 'POST', body);
 }
 
+/** Returns the vehicle's own speed in m/s, negative in reverse. */
 async function speed() {
   return metric(await (await fetch(demo.metrics)).text(), 'tautline_vehicle_speed_metres_per_second');
 }
@@ -297,6 +302,7 @@ async function commands() {
   return metric(text, 'tautline_vehicle_channel_units_total{channel="command",what="delivered"}');
 }
 
+/** Returns the number of bytes that the operator receives over all links in this time. */
 async function receivedBytes(milliseconds) {
   const read = async () => {
     const text = await (await fetch(`http://${demo.host}/metrics`)).text();
@@ -309,6 +315,7 @@ async function receivedBytes(milliseconds) {
   return await read() - begun;
 }
 
+/** Returns a number from the text of metrics, or 0 if it has none of that name. */
 function metric(text, name) {
   const line = text.split('\n').find((line) => line.startsWith(`${name} `));
   return line === undefined ? 0 : Number(line.split(' ').at(-1));
@@ -332,7 +339,7 @@ function command(throttle) {
   return Buffer.concat([Buffer.of(1), builder.asUint8Array()]);
 }
 
-/** Encodes a browser's masked frame of fewer than 126 bytes. */
+/** Encodes a browser's masked binary frame with a payload of fewer than 126 bytes. */
 function frame(payload) {
   const mask = randomBytes(4);
   return Buffer.concat([Buffer.of(0x82, 0x80 | payload.length), mask, payload.map((byte, at) => byte ^ mask[at % 4])]);

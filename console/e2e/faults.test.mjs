@@ -22,14 +22,21 @@ const LINKS = [0, 1, 2, 3];
  */
 const SPEED = 4;
 /**
- * Largest picture age for driving, and the time of a guard step with the brake's response, in s.
+ * Maximum age of a picture for driving, and the time of a guard step with the brake's response,
+ * both in s.
  */
 const [PICTURE, ANSWER] = [0.5, 0.1];
 /** Time without a fresh command until the guard stops the machine, in s. */
 const COMMAND = 0.3;
-/** Timeout between the processes in s, as set below. */
+/**
+ * Time without a word from another process until the guard or the car stops, in s, with the
+ * timeouts as set below.
+ */
 const SILENCE = 0.2;
-/** The same for a process that only reports the vehicle's state and receives the order to end. */
+/**
+ * Time until the car stops when the hanging thread only reports the vehicle's state and receives
+ * the order to end, in s.
+ */
 const PROCESS = 1;
 
 let demo;
@@ -100,7 +107,11 @@ test('220 ms each way: the car stops and refuses to arm', async () => {
   await stays();
 });
 
-/** Processes and signals, how long a process may count as alive, and what guard and page report. */
+/**
+ * Signals to processes. For `alive` s the car may drive on, then it stops for one of `causes` in
+ * the guard's log, and the page's banner `says` so. With `isLate` the page must report a late
+ * picture. Those with `isLong` run only with FAULTS=all.
+ */
 const FAULTS = [
   { name: 'vehicle', signal: 'SIGSTOP', alive: SILENCE, causes: /^ProposalTimeout$/, says: /Telemetry is stale|session is lost/, isLate: true },
   { name: 'operator', signal: 'SIGSTOP', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /Telemetry is stale|No connection/, isLate: true },
@@ -125,9 +136,9 @@ for (const { name, signal, isLong, ...found } of FAULTS) {
 }
 
 /**
- * The same for threads: all of that name, or this many. `tautline` is the main thread. An operator
- * thread that is stopped while it holds a lock also blocks those that wait for it; then the page
- * receives nothing at all.
+ * Held threads, with the fields of FAULTS: all of that name, or `count` of them. `tautline` is the
+ * main thread. An operator thread that is stopped while it holds a lock also blocks those that wait
+ * for it; then the page receives nothing at all.
  */
 const HANGS = [
   { name: 'vehicle', thread: 'camera', alive: PICTURE, causes: /^(CameraStopped|PictureAge)$/, says: /Held/, isLate: true },
@@ -142,7 +153,10 @@ const HANGS = [
   { name: 'guard', thread: 'guard', alive: SILENCE, says: /Guard silent/ },
   { name: 'emulate', thread: 'tokio-rt-worker', alive: PICTURE, causes: /^(CommandTimeout|PictureAge)$/, says: /Telemetry is stale|session is lost/, isLate: true },
 ];
-/** Threads that need no stop: the other threads of a process that moves the vehicle. */
+/**
+ * Threads whose failure must not stop the vehicle, by process: the other threads of processes that
+ * move it.
+ */
 const BESIDE = { guard: ['tautline', 'tokio-rt-worker', 'blackbox', 'latch', 'teller'], operator: ['recorder'], emulate: ['tautline'] };
 const unheld = !process.env.HOLDER && 'make faults runs it, where threads can be held by ptrace';
 
@@ -202,8 +216,8 @@ test('stopping and killing the switchboard stops no vehicle', async () => {
 });
 
 /**
- * Drives and triggers the failure. The car must stop in time for one of these causes, and guard and
- * page must report it.
+ * Drives and triggers the failure. The car must stop after at most `alive` s plus the ramp, for one
+ * of these causes, and guard and page must report it.
  */
 async function stops({ alive, causes, says, isLate }, fault) {
   await drive();
@@ -217,8 +231,8 @@ async function stops({ alive, causes, says, isLate }, fault) {
 }
 
 /**
- * Arms and drives until the car has this speed. On a busy machine the guard may stop it; then it
- * tries again.
+ * Arms and drives until the car is faster than SPEED. On a busy machine the guard may stop it; then
+ * it tries again, up to 5 times.
  */
 async function drive() {
   for (let turn = 1; ; turn += 1) {
@@ -239,8 +253,8 @@ async function drive() {
 }
 
 /**
- * Waits until the car stands on its parking brake, no farther away than what `alive` s and the ramp
- * allow.
+ * Waits until the car stands on its parking brake. Fails after 20 s, or if it went farther than
+ * `alive` s, the guard's step and the ramp allow at its highest speed.
  */
 async function stands(alive) {
   const begun = await car();
@@ -261,8 +275,9 @@ async function stands(alive) {
 }
 
 /**
- * Returns the metres of a manoeuvre: from 1.5 m/s² with 5 m/s³ to 4 m/s², and half a metre of
- * control lag.
+ * Returns the metres of a manoeuvre from this speed in m/s: from 1.5 m/s² with 5 m/s³ to 4 m/s²,
+ * and half a metre of control lag. A car that stands before it reaches 4 m/s² has the metres of one
+ * second at this speed.
  */
 function ramp(speed) {
   const ramped = 1.5 * 0.5 + 5 * 0.5 ** 2 / 2;
@@ -280,7 +295,7 @@ async function stays() {
   assert.deepEqual([now.speed, now.odometer], [0, begun], 'nobody armed it');
 }
 
-/** Releases the throttle, and brakes until the car stands. */
+/** Releases the throttle, and brakes until the car stands. Fails after 10 s. */
 async function brake() {
   await page.keyboard.up('ArrowUp');
   await page.keyboard.down('Space');
@@ -289,8 +304,8 @@ async function brake() {
 }
 
 /**
- * Requires that the car drives on for this long. Returns the reason if a busy machine with late
- * pictures stops it.
+ * Requires that the car drives on for this long, at over half of SPEED. Returns a reason if a busy
+ * machine with late pictures stops it, otherwise `undefined`.
  */
 async function disturbance(ms) {
   const begun = (await car()).odometer;
@@ -306,7 +321,10 @@ async function disturbance(ms) {
   return undefined;
 }
 
-/** Waits until the page dims the picture and shows its age. Returns the time in ms. */
+/**
+ * Waits until the page shows the picture's age, for at most 2 s, and requires that it is dimmed.
+ * Returns the time in ms.
+ */
 async function pictureIsLate() {
   const begun = performance.now();
   await page.locator('#picture-age', { hasText: /^Picture \d+\.\d s old$/ }).waitFor({ timeout: 2_000 });
@@ -316,6 +334,7 @@ async function pictureIsLate() {
   return told;
 }
 
+/** Waits until the banner's title and detail match. Fails after 15 s. */
 async function bannerSays(title, detail = /./) {
   const read = async () => ({
     title: await page.locator('#banner-title').textContent(), detail: await page.locator('#banner-detail').textContent(),
@@ -337,13 +356,16 @@ async function openAnew() {
   await openConsole(page, await eventually(printed, (address) => address !== undefined, 10_000));
 }
 
-/** Returns the cause of the newest stop from the guard's log. */
+/** Returns the cause of the newest stop from the guard's log, or `undefined` before the first. */
 function cause() {
   const stops = [...processes.words('guard').logged.matchAll(/the guard stops the machine.*?cause=(\w+)/g)];
   return stops.at(-1)?.[1];
 }
 
-/** Returns the car's own state, which no process in between can alter. */
+/**
+ * Returns the car's own state, which no process in between can alter: speed in m/s, odometer in m,
+ * and 1 for a parking brake or hazard lights that are on.
+ */
 async function car() {
   const text = await (await fetch(carsMetrics)).text();
   const number = (name) => Number(new RegExp(`^tautline_car_${name} (\\S+)$`, 'm').exec(text)[1]);
@@ -353,7 +375,10 @@ async function car() {
   };
 }
 
-/** Sends this request to the emulator for each link. */
+/**
+ * Sends this request to the emulator for each link, and waits for its answers. Fails after 2 s, or
+ * at an error.
+ */
 async function links(request) {
   const [host, port] = linksControl.split(':');
   const socket = connect(Number(port), host);

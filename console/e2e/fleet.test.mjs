@@ -144,7 +144,10 @@ test('a parked vehicle is released and another one driven', async () => {
   assert.ok(Math.abs(await speed('mule')) < 0.02, 'the first one stands');
 });
 
-/** Arms and accelerates until the vehicle itself reports it, with its picture on the page. */
+/**
+ * Waits for pictures, then arms and accelerates until the vehicle itself reports more than 1.5 m/s.
+ * If its guard stops it, it is armed again. Fails after 60 s.
+ */
 async function drive(name) {
   await eventually(async () => Number.parseFloat(await page.locator('#picture-rate').innerText()), (rate) => rate > 0, 30_000);
   const end = performance.now() + 60_000;
@@ -165,12 +168,12 @@ function row(name) {
   return vehicle(name).innerText({ timeout: 5_000 }).catch(() => '');
 }
 
-/** Picks a vehicle on a second connection of this browser, instead of the page's own. */
+/** Picks a vehicle through a second connection of this browser, instead of the page's own. */
 async function forge(name) {
   await page.evaluate(speakAlone, [[7, ...Buffer.from(name)]]);
 }
 
-/** Runs in the page: sends these messages as a separate console, which has to drive if it may. */
+/** Runs in the page: sends these messages as a separate console, which first asks to drive. */
 async function speakAlone(messages) {
   const socket = new WebSocket(`ws://${location.host}/ws?console=f0f0`);
   await new Promise((resolve) => { socket.onopen = resolve; });
@@ -195,21 +198,27 @@ function start(role, settings) {
   return child;
 }
 
+/** Returns the first group of the operator's newest printed line that matches. */
 async function printed(line) {
   const words = await eventually(() => operator.words, (text) => line.test(text), 15_000);
   return [...words.matchAll(new RegExp(line, 'gm'))].at(-1)[1];
 }
 
+/** Returns a vehicle's own speed in m/s, 0 before it reports one. */
 async function speed(name) {
   const text = await (await fetch(`http://127.0.0.1:${metrics[name]}/metrics`)).text();
   return Number(/^tautline_vehicle_speed_metres_per_second (\S+)/m.exec(text)?.[1] ?? 0);
 }
 
+/** Returns the line of the operator's metrics that begins with this name, or "". */
 async function told(name) {
   const text = await (await fetch(`http://127.0.0.1:${operator.metrics}/metrics`)).text();
   return text.split('\n').find((line) => line.startsWith(`tautline_operator_${name}`)) ?? '';
 }
 
+/**
+ * Returns the number of messages that the operator refused because their console does not drive.
+ */
 async function refused() {
   const text = await (await fetch(`http://127.0.0.1:${operator.metrics}/metrics`)).text();
   return Number(/^tautline_operator_drops_total\{name="console: message of one that does not drive"\} (\d+)/m.exec(text)?.[1] ?? 0);

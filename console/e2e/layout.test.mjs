@@ -10,7 +10,7 @@ import { chromium } from 'playwright-core';
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const DIST = new URL('../dist/', import.meta.url).pathname;
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
-/** Width and height of the window, and its zoom. */
+/** Width and height of the window in device pixels, and its zoom. */
 const SIZES = [
   [800, 600, 1], [1024, 768, 1], [1280, 720, 1], [1760, 990, 1], [1920, 1080, 1], [2560, 1440, 1], [3840, 2160, 1],
   [800, 600, 2], [1024, 768, 2], [1280, 720, 2], [1920, 1080, 2], [3840, 2160, 2],
@@ -82,7 +82,10 @@ test('the help names every key and takes no focus', async () => {
   await page.close();
 });
 
-/** Opens a window. One with zoom 2 has half as many CSS pixels, each of two device pixels. */
+/**
+ * Opens the page in a window of this size in device pixels. One with zoom 2 has half as many CSS
+ * pixels, each of two device pixels.
+ */
 async function opened(width, height, zoom) {
   const viewport = { width: Math.floor(width / zoom), height: Math.floor(height / zoom) };
   const page = await browser.newPage({ viewport, deviceScaleFactor: zoom });
@@ -92,8 +95,8 @@ async function opened(width, height, zoom) {
 }
 
 /**
- * Asserts that it is completely visible, and that a click at its middle and near its corners hits
- * it.
+ * Asserts that the element is completely within the window, and that clicks at its middle and near
+ * its left and right edges hit it.
  */
 async function assertOnScreen(page, selector) {
   const found = await page.evaluate((wanted) => {

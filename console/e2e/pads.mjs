@@ -1,6 +1,9 @@
 // Virtual gamepads, wheels and pedals, as Chromium shows them in `navigator.getGamepads`.
 
-/** Runs in the page before its own scripts. */
+/**
+ * Runs in the page before its own scripts: replaces `navigator.getGamepads`, and defines
+ * `virtualPads`, which changes what it returns.
+ */
 function install() {
   const pads = [];
   Object.defineProperty(navigator, 'getGamepads', { configurable: true, value: () => pads.map(shown) });
@@ -25,7 +28,10 @@ function install() {
     },
   };
 
-  /** Returns the visible state: an axis reads 0 until it has once been near 0. */
+  /**
+   * Returns the visible state of a device, null for an unplugged one. An axis reads 0 until its raw
+   * value has once been near 0.
+   */
   function shown(pad) {
     if (pad == null) return null;
     pad.raw.forEach((value, axis) => { if (Math.abs(value) < 0.1) pad.known.add(axis); });
@@ -51,7 +57,7 @@ export class VirtualPads {
     this.#page = page;
   }
 
-  /** Connects a gamepad whose layout the browser knows. */
+  /** Connects a gamepad of the standard layout, with 4 axes and 17 buttons. */
   async plugPad(index) {
     await this.#plug(index, `Virtual Pad ${index} (STANDARD GAMEPAD Vendor: 0001 Product: 000${index})`, 'standard', 4, 17);
   }
@@ -81,10 +87,7 @@ export class VirtualPads {
     await this.#page.evaluate(([at, what]) => globalThis.virtualPads.set(at, what), [index, values]);
   }
 
-  /**
-   * Moves an axis between raw values through the middle, as a foot does, so that the page sees
-   * each.
-   */
+  /** Sets an axis to each of these raw values in turn, 60 ms apart, so that the page sees each. */
   async sweep(index, axis, ...values) {
     for (const value of values) {
       await this.set(index, { axes: { [axis]: value } });
@@ -92,7 +95,7 @@ export class VirtualPads {
     }
   }
 
-  /** Pushes and releases a standard pad's stick, which brings it into use. */
+  /** Moves axis 0 of a standard pad fully to the right and back, which brings the pad into use. */
   async take(index) {
     await this.sweep(index, 0, 1, 0);
   }

@@ -10,7 +10,7 @@ const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const [HELD, DRIVING] = [0, 2];
 const EMERGENCY_STOP = 6;
 const [ARM, RESET] = [0, 1];
-/** If the page did not run for longer than this, the machine causes the delay. */
+/** Time in ms without a run of the page from which on the machine is the cause of a delay. */
 const STALL_MIN = 80;
 const [PAGE_HIDDEN, FOCUS_LOST, INPUTS_UNHEALTHY] = [2, 4, 8];
 
@@ -255,7 +255,7 @@ test('lights, indicators and horn go with the commands', async () => {
   await commandWhere((command) => command.signals === 0b10010);
 });
 
-/** Waits until the page has sent this. */
+/** Waits until the page has sent this message. Fails after 5 s. */
 async function asked(message) {
   const end = performance.now() + 5_000;
   while (performance.now() < end) {
@@ -265,7 +265,7 @@ async function asked(message) {
   assert.fail(`not asked for: ${message}`);
 }
 
-/** Returns the next command for which this holds. */
+/** Returns the first command for which this holds, from the newest so far on. Fails after 5 s. */
 async function commandWhere(holds) {
   let from = Math.max(0, standIn.commands.length - 1);
   const end = performance.now() + 5_000;
@@ -277,8 +277,8 @@ async function commandWhere(holds) {
 }
 
 /**
- * Runs in the page: returns the time from the key to the text, and for how long the page did not
- * run meanwhile.
+ * Runs in the page: measures from the next key to the text "not acknowledged". It leaves the time
+ * (`told`) and the longest time without a run of the page (`stall`) in `stopTold`, both in ms.
  */
 function watchStop() {
   globalThis.stopTold = { told: Infinity, stall: 0 };
@@ -298,6 +298,7 @@ function watchStop() {
   }, { capture: true, once: true });
 }
 
+/** Returns the console number of the newest connection. */
 function consoleNumber() {
   return BigInt(`0x${standIn.consoles.at(-1)}`);
 }

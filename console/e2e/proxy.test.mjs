@@ -63,8 +63,8 @@ for (const path of ['/', '/car1/']) {
 }
 
 /**
- * Terminates TLS on `front` and forwards what is below `path` to the console on `to`, as nginx and
- * Caddy do.
+ * Starts a server that terminates TLS on port `front` and forwards what is below `path` to the
+ * console on port `to`, as nginx and Caddy do. Other paths get status 404.
  */
 function serve(front, to, path) {
   const below = (url) => (url.startsWith(path) ? `/${url.slice(path.length)}` : undefined);
@@ -92,7 +92,10 @@ function serve(front, to, path) {
   return new Promise((resolve) => { server.listen(front, '127.0.0.1', () => resolve(server)); });
 }
 
-/** Starts an operator for its console only. */
+/**
+ * Starts an operator for its console only. Returns `address()`, the printed address or `undefined`,
+ * and `end()`.
+ */
 function start(port, name, path) {
   const key = join(folder, `operator${path.length}.key`);
   assert.equal(spawnSync(BINARY, ['keys', 'new', key]).status, 0);

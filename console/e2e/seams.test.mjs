@@ -9,6 +9,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually, launchBrowser, openConsole, startDemo } from './stand.mjs';
 
+/** First row of each strip but the first. */
 const SEAMS = [112, 240, 352, 480, 592];
 const LOOKS = 10;
 const ROUNDS = 6;
@@ -50,7 +51,7 @@ test('steps between strips are smoothed on the canvas', async (context) => {
   assert.ok(shown < coded / 2, `${shown} of ${coded} is left`);
 });
 
-/** Returns the luma steps at every seam of several pictures. */
+/** Returns the steps of `stepsAt` at every seam of several pictures. */
 async function looks(page) {
   const steps = [];
   for (let look = 0; look < LOOKS; look += 1) {
@@ -60,7 +61,10 @@ async function looks(page) {
   return steps;
 }
 
-/** Returns by what share the steps across seams exceed those between adjacent rows. */
+/**
+ * Returns the share by which the steps across seams exceed those between adjacent rows nearby: 0
+ * for no seam, 1 for twice as large.
+ */
 function excess(steps) {
   const across = steps.reduce((sum, [, at]) => sum + at, 0);
   const around = steps.reduce((sum, [before, , after]) => sum + (before + after) / 2, 0);
@@ -78,7 +82,10 @@ function giveRows() {
   VideoFrame.prototype.copyTo = self.copyTo;
 }
 
-/** Runs in the page: returns the mean steps of green before a seam, across it and after it. */
+/**
+ * Runs in the page: returns for each seam the mean steps of green, of 255, from one row to the
+ * next: two rows before the seam, across it, and two rows after it.
+ */
 function stepsAt(seams) {
   const canvas = document.querySelector('canvas#picture');
   const { width, height } = canvas;

@@ -40,7 +40,7 @@ test('a clip of 640x480 is shown at its own size', async (context) => {
 
 /**
  * Runs in the page: returns the green of the picture's last pixel, and the opacity of the one
- * beyond.
+ * diagonally beyond it, each from 0 to 255.
  */
 function lastPixels([width, height]) {
   const copy = new OffscreenCanvas(width + 1, height + 1);

@@ -13,8 +13,11 @@ const WEBSOCKET = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'; // RFC 6455, 1.3
 const TELL_MS = 50;
 
 /**
- * Serves until `close`. `commands` has every command so far, `asked` every other message except
- * those of clock and video. `guard` is the guard's state in the telemetry; null if it is silent.
+ * Serves until `close`. `commands` has every command so far, with its time `at`, `asked` every
+ * other message except those of clock and video, and `consoles` the number of each connection in
+ * hexadecimal. `guard` is the guard's state in the telemetry; null if it is silent. While `silent`
+ * is true, no telemetry is sent. `stand`, `tellTopics` and `tellFleet` send to the newest
+ * connection.
  */
 export async function startStandIn() {
   const standIn = { commands: [], guard: {}, silent: false, consoles: [], address: '', close: async () => {}, stand: () => {}, tellTopics: () => {},
@@ -71,8 +74,8 @@ function send(socket, payload) {
 }
 
 /**
- * Passes each complete frame of the page to `take`, unmasked. Returns the rest. All are shorter
- * than 64 kB.
+ * Passes the payload of each complete binary frame of the page to `take`, unmasked. Returns the
+ * bytes after the last complete frame. Frames must be shorter than 64 kB.
  */
 function readFrames(bytes, take) {
   for (;;) {
@@ -121,7 +124,10 @@ function command(bytes) {
   };
 }
 
-/** Encodes telemetry by the numbers of telemetry.fbs. */
+/**
+ * Encodes telemetry by the numbers of telemetry.fbs, with this state of the guard or, for null,
+ * without any.
+ */
 function telemetry(guard) {
   const builder = new Builder(512);
   const status = guard === null ? 0 : builder.createByteVector(statusFrame(guard));

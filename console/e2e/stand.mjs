@@ -19,8 +19,10 @@ let pairs = 0;
 
 /**
  * Starts `tautline demo`. `address` is the printed address, valid once; `host` is its part that
- * others may know. `another()` waits for the address of the next browser. `blackbox` is a folder
- * that exists until the end.
+ * others may know. `another()` waits for the address of the next browser. `words()` returns the
+ * output so far, `processes` has the process ids by name, and `metrics` is the address of the
+ * vehicle's metrics. `blackbox` is a folder that exists until the end. `end()` stops the demo and
+ * returns its exit code.
  */
 export async function startDemo(flags, at = '127.0.0.1') {
   const port = await freePort();
@@ -65,7 +67,7 @@ export async function startDemo(flags, at = '127.0.0.1') {
 export class Processes {
   #ids;
   #settings;
-  /** Processes started here, with their output and logs. */
+  /** Processes started here by name, with their output and logs. */
   #started = {};
 
   constructor(demo) {
@@ -77,7 +79,7 @@ export class Processes {
     }));
   }
 
-  /** Returns the settings file of a process. */
+  /** Returns the path of the settings file of a process. */
   settings(name) {
     return this.#settings[name];
   }
@@ -86,7 +88,7 @@ export class Processes {
     process.kill(this.#ids[name], signal);
   }
 
-  /** Returns the ids of a process's threads with this name. */
+  /** Returns the ids of a process's threads with this name, at least one. */
   threads(name, thread) {
     const tasks = `/proc/${this.#ids[name]}/task`;
     const named = readdirSync(tasks).filter((id) => readFileSync(`${tasks}/${id}/comm`, 'utf8').trimEnd() === thread);
@@ -95,8 +97,8 @@ export class Processes {
   }
 
   /**
-   * Kills a process as a crash would, and waits until its parent has noticed. Only then has its
-   * last thread, which may wait for the disk, closed its sockets.
+   * Kills a process as a crash would, and waits until its parent has noticed, for at most 10 s.
+   * Only then has its last thread, which may wait for the disk, closed its sockets.
    */
   async kill(name) {
     const id = this.#ids[name];
@@ -104,6 +106,7 @@ export class Processes {
     await eventually(() => existsSync(`/proc/${id}`), (remains) => !remains, 10_000);
   }
 
+  /** Starts a process with its former settings. */
   start(name) {
     const child = spawn(BINARY, [name, '--config', this.#settings[name]], { stdio: ['ignore', 'pipe', 'pipe'] });
     const words = { printed: '', logged: '' };
@@ -154,8 +157,8 @@ export function launchBrowser() {
 }
 
 /**
- * Arms the vehicle unless it drives, as a person does: with the throttle released, and again after
- * a refusal.
+ * Arms the vehicle unless it is armed or drives, as a person does: with the throttle released, and
+ * again after a refusal. Fails after 20 s.
  */
 export async function arm(page) {
   const mode = () => page.locator('#mode').innerText();
@@ -167,7 +170,7 @@ export async function arm(page) {
   }
 }
 
-/** Opens the console; the printed address leads to it. */
+/** Opens the console at a printed address, and waits until its page has loaded. */
 export async function openConsole(page, address) {
   await page.goto(address);
   await page.locator('#picture').waitFor({ state: 'attached' });
@@ -205,6 +208,10 @@ function firstGiven() {
   return first > FIRST_PORT + 1 ? first : 65_535;
 }
 
+/**
+ * Reads again every `pause` ms until `holds` accepts the value, and returns it. Fails after
+ * `timeout` ms.
+ */
 export async function eventually(read, holds, timeout, pause = 50) {
   const end = performance.now() + timeout;
   let value;
@@ -217,8 +224,8 @@ export async function eventually(read, holds, timeout, pause = 50) {
 }
 
 /**
- * Tries again while `attempt` returns a reason why it was inconclusive. Each reason is logged; it
- * fails after `count` of them.
+ * Tries again while `attempt` returns a reason why it was inconclusive, and ends once it returns
+ * `undefined`. Each reason is logged; it fails after `count` of them.
  */
 export async function inTries(count, attempt) {
   const reasons = [];
@@ -231,7 +238,11 @@ export async function inTries(count, attempt) {
   assert.fail(`not judged in ${count} tries: ${reasons.join('; ')}`);
 }
 
-/** Runs in the page. The stamp has 42 cells of 8x8 pixels at the canvas's top left; white is 1. */
+/**
+ * Runs in the page: defines `readStamp`, which returns the picture's capture time in ms modulo 2³²,
+ * or null if no stamp can be read. The stamp has 42 cells of 8x8 pixels at the canvas's top left;
+ * white is 1.
+ */
 export function defineStampReader() {
   const copy = new OffscreenCanvas(42 * 8, 8);
   const context = copy.getContext('2d', { willReadFrequently: true });

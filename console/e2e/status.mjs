@@ -3,6 +3,10 @@
 const LEAST = 198;
 const NUMBERS = [NaN, NaN, NaN, 300];
 
+/**
+ * Returns a valid frame with these fields. Without them the guard is Held, and reports a speed of 0
+ * and no age of the control loop.
+ */
 export function statusFrame(said = {}) {
   const numbers = said.numbers ?? NUMBERS;
   const bytes = new Uint8Array(LEAST + 4 * numbers.length);
@@ -46,7 +50,7 @@ export function statusFrame(said = {}) {
   return seal(bytes);
 }
 
-/** Sets the CRC of a frame that was changed: CRC-32/P4, bit by bit. */
+/** Sets the CRC of a frame that was changed: CRC-32/P4, bit by bit. Returns the same frame. */
 export function seal(frame) {
   let crc = 0xffffffff;
   frame.forEach((byte, at) => {

@@ -6,10 +6,11 @@ import { arm, defineStampReader, eventually, launchBrowser, openConsole } from '
 
 const [address] = process.argv.slice(2);
 assert.ok(address, 'node walk.mjs ADDRESS');
-/** A new user who has waited longer asks for help. */
+/** Time in ms after which a new user asks for help. */
 const WALK_TIMEOUT = 60_000;
-/** Consecutive pictures that count as a moving picture. */
+/** Number of different pictures that count as a moving picture. */
 const PICTURES = 30;
+/** Speed in km/h above which the car drives. */
 const SPEED = 10;
 
 const begun = performance.now();

@@ -40,7 +40,10 @@ console.log(lines.join('\n'));
 const commands = [`# From here on ${COMMANDS} of each command, stint by stint.`, ...stints.flatMap((stint) => ['stint', ...stint])];
 if (OUT) writeFileSync(OUT, `${[...lines, ...commands].join('\n')}\n`);
 
-/** Drives in stints, each ended by an emergency stop. Returns the recording, and its conditions. */
+/**
+ * Drives for MINUTES in stints, each ended by an emergency stop. Returns the guard's recorded
+ * `steps`, and the conditions in words (`machine`).
+ */
 async function drive() {
   const demo = await startDemo(['--links', LINKS]);
   let browser;
@@ -71,7 +74,7 @@ async function drive() {
   }
 }
 
-/** Drives for this long in weaves, with keys. Returns whether the guard stopped the car earlier. */
+/** Drives for `seconds` in weaves, with keys. Returns whether the guard stopped the car earlier. */
 async function stint(page, seconds) {
   await page.keyboard.down('ArrowUp');
   for (const end = performance.now() + seconds * 1_000; performance.now() < end;) {
@@ -86,7 +89,7 @@ async function stint(page, seconds) {
   return false;
 }
 
-/** Ends a stint with an emergency stop and resets the latch. */
+/** Ends a stint with an emergency stop, waits until the car stands, and resets the latch. */
 async function release(page) {
   await page.keyboard.up('ArrowUp');
   await page.keyboard.press('Escape');
@@ -103,6 +106,7 @@ function recorded(root) {
   return files.flatMap((name) => [...messages(readFileSync(join(root, name)))]);
 }
 
+/** Yields the guard's steps of one file, up to a record that is cut off. */
 function* messages(bytes) {
   const topics = new Map();
   const text = (at) => bytes.toString('utf8', at + 4, at + 4 + bytes.readUInt32LE(at));
@@ -119,7 +123,7 @@ function* messages(bytes) {
   }
 }
 
-/** Returns idle and total time since the machine started. */
+/** Returns the idle and the total time of all processors since the machine started, in jiffies. */
 function jiffies() {
   const fields = readFileSync('/proc/stat', 'utf8').split('\n')[0].split(/\s+/).slice(1).map(Number);
   return [fields[3], fields.slice(0, 8).reduce((sum, field) => sum + field, 0)];

@@ -19,7 +19,7 @@ const ENCODER = process.env.ENCODER ?? '';
 const WINDOW_S = 10;
 const STAGES = ['camera-and-encoder', 'network', 'bridge', 'decoder', 'canvas'];
 const BROWSER_STAGES = ['bridge', 'decoder', 'canvas'];
-// Variation of a shared machine from one minute to the next.
+// Growth of the median that a shared machine's variation from one minute to the next explains.
 const GROWTH_MAX_MS = 10;
 const GROWTH_MIN_MINUTES = 10;
 const START_MAX_S = 60;
@@ -76,7 +76,7 @@ try {
   await ended;
 }
 
-/** Waits until something is drawn and the clocks are known. */
+/** Waits until something is drawn and the clocks are known. Fails after START_MAX_S. */
 async function begun(page) {
   for (let second = 0; second < START_MAX_S; second++) {
     const text = await page.locator('#latency-p50').innerText();
@@ -86,6 +86,7 @@ async function begun(page) {
   throw new Error(`nothing was drawn in ${START_MAX_S} s`);
 }
 
+/** Reads the page's figures of its last WINDOW_S, times in ms; NaN where it shows none. */
 async function figures(page) {
   const number = async (id) => Number.parseFloat((await page.locator(`#${id}`).innerText()).replaceAll(',', ''));
   const stages = {};
@@ -103,7 +104,10 @@ function line(when, { total: { p50, p95, p99 }, rate }) {
   console.log(`${when}: capture to canvas p50 ${p50}, p95 ${p95}, p99 ${p99} ms at ${rate} pictures/s`);
 }
 
-/** Returns the median over all windows and the best window, for each percentile. */
+/**
+ * Prints each percentile of the total and of every stage: its median over all windows, and its
+ * least.
+ */
 function table(windows) {
   const row = (name, of) => {
     const cells = ['p50', 'p95', 'p99'].map((percentile) => {
@@ -122,12 +126,15 @@ function table(windows) {
     `by the stamp in the picture ${median(windows.map((window) => window.stamp)).toFixed(0)} ms`);
 }
 
+/** Returns the median; of an even number of values, the upper one of the middle two. */
 function median(values) {
   const ascending = values.toSorted((a, b) => a - b);
   return ascending[Math.floor(ascending.length / 2)];
 }
 
-/** Returns idle, stolen and total time since the machine started. */
+/**
+ * Returns the idle, stolen and total time of all processors since the machine started, in jiffies.
+ */
 function jiffies() {
   const fields = readFileSync('/proc/stat', 'utf8').split('\n')[0].split(/\s+/).slice(1).map(Number);
   return [fields[3], fields[7], fields.slice(0, 8).reduce((sum, field) => sum + field, 0)];

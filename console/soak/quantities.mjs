@@ -1,7 +1,9 @@
 // Delays from a guard's steps. Times of a step are on the guard's clock unless marked otherwise.
 
+/** Quantiles in a recording, as shares of the values. */
 export const SHARES = [0, 0.5, 0.9, 0.99, 0.999, 1];
 
+/** Meaning of each quantity, all in ms. */
 export const QUANTITIES = {
   uplink: 'from the tick that a picture is stamped with to the command that first cites it',
   downlink: 'from that command to the vehicle\'s proposal of it, with the error of the estimated clock',
@@ -24,8 +26,8 @@ const RELEASED = ['Armed', 'Driving', 'Limited'];
 export const COMMANDS = 'interval_ms,way_ms,picture_ms';
 
 /**
- * Returns every value of each quantity in ms, and the commands of each stint in the form of
- * COMMANDS. It uses the steps in which a person may drive.
+ * Returns every value of each quantity in ms (`found`), and the commands of each stint in the form
+ * of COMMANDS (`stints`). It uses the steps in which a person may drive.
  */
 export function measured(steps) {
   const stints = [];
@@ -52,13 +54,16 @@ export function measured(steps) {
   return { found, stints };
 }
 
-/** Returns the nearest-rank quantile. */
+/**
+ * Returns the value at rank `share` (0 to 1) between the least and the greatest, rounded to the
+ * nearest value; NaN for no values.
+ */
 export function quantile(values, share) {
   const ascending = values.toSorted((one, other) => one - other);
   return ascending[Math.round((ascending.length - 1) * share)] ?? Number.NaN;
 }
 
-/** Returns the state before any recorded step. */
+/** Returns the state before any recorded step, and after a gap between steps. */
 function nothing() {
   return {
     tick: null, at: null, issued: new Map(),
@@ -68,7 +73,8 @@ function nothing() {
 }
 
 /**
- * Handles the time at which a sender's newest frame was made, on its clock; null if none arrived.
+ * Handles the time in ms at which a sender's newest frame was made, on its clock; null if none
+ * arrived. It adds to `late` how much longer than 10 ms the time since the frame before was, or 0.
  */
 function heard(sender, at, late) {
   if (at === null) {
@@ -84,6 +90,10 @@ function heard(sender, at, late) {
   [sender.at, sender.missed] = [at, 0];
 }
 
+/**
+ * Handles the newest command of a step, once for each: adds its delays to `found`, `pauses` and
+ * `stints`.
+ */
 function command(step, last, offset, found, pauses, stints) {
   const { sequence, cited, age_ms: age } = step.demand.command;
   if (sequence === last.sequence || age === null) return;
@@ -109,11 +119,15 @@ function command(step, last, offset, found, pauses, stints) {
   [last.sequence, last.sent] = [sequence, sent];
 }
 
+/** Returns the time of a step in ms, on the guard's clock. */
 function now(step) {
   return step.now_ns / 1e6;
 }
 
-/** Returns when the newest proposal was made on the vehicle's clock: its bytes 12 to 19. */
+/**
+ * Returns the time in ms at which the newest proposal was made, on the vehicle's clock: its bytes
+ * 12 to 19.
+ */
 function source(step) {
   return Number(BigInt(`0x${step.frames.proposal.slice(24, 40)}`)) / 1e6;
 }

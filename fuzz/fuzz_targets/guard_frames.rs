@@ -47,7 +47,8 @@ fn receives<F: Frame>(mut input: Input<'_>) {
     }
 }
 
-/// Writes a valid header in front of the payload.
+/// Overwrites the first 12 bytes with a valid header: length, counter, `data_id` and CRC, all in
+/// big-endian order.
 fn seal(bytes: &mut [u8], data_id: u32, counter: u16) {
     let length = bytes.len() as u16;
     bytes[..2].copy_from_slice(&length.to_be_bytes());

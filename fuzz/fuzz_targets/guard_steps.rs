@@ -79,8 +79,11 @@ struct World {
     now: Instant,
     proposal: Proposal,
     machine: MachineState,
+    /// True if the vehicle's proposal reaches the guard.
     speaks: bool,
+    /// True if the machine's state reaches the guard.
     answers: bool,
+    /// True if each proposal holds a new command, with the next sequence number.
     commands: bool,
 }
 
@@ -179,7 +182,7 @@ impl World {
     }
 }
 
-/// Returns a share, a speed of some m/s, or any bits.
+/// Returns a share (0 to 1), a speed from -22 to 104 m/s, or, for one byte in 256, any bits.
 fn number(input: &mut Input<'_>) -> f32 {
     match input.byte() {
         255 => f32::from_bits(input.word() as u32),
@@ -188,7 +191,7 @@ fn number(input: &mut Input<'_>) -> f32 {
     }
 }
 
-/// Returns a set that is usually empty.
+/// Returns a set with any members for one byte in four, otherwise an empty one.
 fn set<E: Member>(input: &mut Input<'_>) -> Set<E> {
     let bits = if input.byte() % 4 == 0 { input.word() } else { 0 };
     E::ALL.iter().copied().filter(|member| bits & 1 << member.number() != 0).collect()

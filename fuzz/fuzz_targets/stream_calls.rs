@@ -58,7 +58,8 @@ fn calls(input: &mut Input<'_>) {
     }
 }
 
-/// Returns a number near the newest packet's, or any number.
+/// Returns a packet number from 199 before `next` to 54 after it, or, for one byte in 256, any
+/// number.
 fn id_near(input: &mut Input<'_>, next: u64) -> u64 {
     match input.byte() {
         255 => input.word(),

@@ -107,7 +107,8 @@ impl Ends {
         }
     }
 
-    /// Sends repair packets until nothing in the coding window is missing.
+    /// Hands the decoder as many repair packets as the whole coding window can need, and asserts
+    /// that nothing in it is missing then, unless equations were discarded for lack of room.
     fn catch_up(&mut self) {
         let window = self.encoder.window();
         self.decoder.forget_before(window.start);
@@ -127,7 +128,7 @@ impl Ends {
     }
 }
 
-/// Returns the bytes of a source packet, which differ from packet to packet.
+/// Returns the bytes of source packet `id`, which differ from packet to packet.
 fn symbol(id: u64, length: usize) -> Vec<u8> {
     (0..length as u64)
         .map(|at| (id.wrapping_mul(0x9E37_79B9) >> (at % 24)) as u8 ^ at as u8)

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 
-/// Permitted dependencies of each room.
+/// Permitted dependencies of each room, by the names of rooms, for instance "units".
 pub(crate) type Arrows<'a> = BTreeMap<&'a str, Vec<&'a str>>;
 
 /// Parses the permitted dependencies from ARCHITECTURE.md's table of rooms: its last column, by its
-/// first.
+/// first. "-" stands for none and "all" for every room.
+///
+/// # Errors
+/// If the page has no such table.
 pub(crate) fn allowed(architecture: &str) -> Result<Arrows<'_>> {
     let rows = architecture.lines().skip_while(|line| !line.starts_with(HEAD)).skip(2);
     let rows = rows.take_while(|line| line.starts_with('|'));
@@ -29,7 +32,10 @@ pub(crate) fn allowed(architecture: &str) -> Result<Arrows<'_>> {
 }
 
 /// Lists dependencies that `allowed` lacks, permitted ones that are unused, crates without a row,
-/// and rows without a crate.
+/// and rows without a crate. Dependencies of tests alone are permitted, but count as used.
+///
+/// # Errors
+/// If `metadata` is not in the form of `cargo metadata`.
 pub(crate) fn faults(metadata: &serde_json::Value, allowed: &Arrows<'_>) -> Result<Vec<String>> {
     let packages = metadata["packages"].as_array().context("no packages")?;
     let mut faults = Vec::new();
@@ -75,7 +81,7 @@ fn room(package: &str) -> &str {
     }
 }
 
-/// Start of the table of rooms.
+/// Beginning of the header of the table of rooms.
 const HEAD: &str = "| room |";
 
 #[cfg(test)]

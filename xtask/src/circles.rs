@@ -8,28 +8,31 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::Source;
 
-/// One file of a room, as far as its imports go.
+/// One file of a room, with its imports.
 #[derive(Debug, Default)]
 struct File {
     path: String,
+    /// Names of the modules that it declares as files.
     children: BTreeSet<String>,
-    /// Names of the items it defines.
+    /// Names of the items and macros that it defines at its top level.
     items: BTreeSet<String>,
-    /// Paths imported by `use`, by their names in this file.
+    /// Paths imported by `use`, as written, by their names in this file.
     names: BTreeMap<String, Path>,
-    /// Every path that it says.
+    /// Every path in its code, as written, those of `use` included.
     paths: Vec<Path>,
 }
 
+/// Segments of a path or of a module's path; empty for the root.
 type Path = Vec<String>;
+/// Files of a room by their modules.
 type Files = BTreeMap<Path, File>;
 
-/// Names the circles in each room that is free of them.
+/// Lists the imports that form circles, in the rooms that must have none ([`ROOMS`]).
 pub(crate) fn faults(sources: &[Source]) -> Vec<String> {
     ROOMS.iter().flat_map(|room| below(&format!("{room}/src"), sources)).collect()
 }
 
-/// Names the circles in every library and program.
+/// Lists the imports that form circles, in every library and program.
 pub(crate) fn all(sources: &[Source]) -> Vec<String> {
     let roots = sources.iter().filter_map(|source| source.path.rsplit_once('/'));
     let roots = roots.filter(|(_, name)| ["lib.rs", "main.rs"].contains(name));
@@ -43,7 +46,7 @@ fn below(folder: &str, sources: &[Source]) -> Vec<String> {
     files.keys().flat_map(|module| within(module, &files)).collect()
 }
 
-/// Names the parts of `module` that use each other in a circle.
+/// Lists one import for each pair of parts of `module` that is in a circle.
 fn within(module: &Path, files: &Files) -> Vec<String> {
     let part = |of: &Path| {
         let below = of.strip_prefix(module.as_slice())?;
@@ -78,7 +81,9 @@ fn within(module: &Path, files: &Files) -> Vec<String> {
         .collect()
 }
 
-/// Returns the file that defines what `path` leads to from `module`, if it stands in this room.
+/// Returns the module whose file defines what `path` leads to from `module`. It returns `None` if
+/// that is outside of this room, if the path only names a module, or after [`DEPTH_MAX`]
+/// re-exports.
 fn resolve(module: &Path, path: &[String], files: &Files, depth: usize) -> Option<Path> {
     let (first, rest) = path.split_first()?;
     let parent = || module.split_last().map(|(_, parent)| parent.to_vec());
@@ -173,7 +178,8 @@ fn read(source: &Source) -> File {
     file
 }
 
-/// Reads one tree of a `use` from `at` and returns its end; adds each path and its name to `found`.
+/// Reads one tree of a `use` that begins at `words[at]`, below the path `before`. It returns the
+/// index after it, and adds each path with its name in the file (`None` for a glob) to `found`.
 fn uses(
     words: &[String],
     mut at: usize,
@@ -214,7 +220,7 @@ fn uses(
     }
 }
 
-/// Parts code into names, `::`, and single characters.
+/// Splits code into names, `::`, and other single characters; white space is left out.
 fn words(code: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut before = ' ';
@@ -233,7 +239,7 @@ fn words(code: &str) -> Vec<String> {
     words
 }
 
-/// Leaves out what stands behind `#[cfg(test)]`.
+/// Returns the words without each `#[cfg(test)]` and the item after it.
 fn without_tests(words: Vec<String>) -> Vec<String> {
     let mut left: Vec<String> = Vec::new();
     let mut words = words.into_iter();
@@ -259,7 +265,7 @@ fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| is_of_name(c) && !c.is_ascii_digit()) && word != "as"
 }
 
-/// The rooms that have none and are to have none.
+/// Rooms in which a circle of imports is a fault.
 const ROOMS: [&str; 7] = [
     "crates/cli",
     "crates/lab",
@@ -272,7 +278,7 @@ const ROOMS: [&str; 7] = [
 const ITEMS: [&str; 9] =
     ["struct", "enum", "trait", "type", "fn", "const", "static", "union", "mod"];
 const TEST: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
-/// Re-exports in a row.
+/// Maximum number of re-exports that [`resolve`] follows in a row.
 const DEPTH_MAX: usize = 16;
 
 #[cfg(test)]

@@ -7,10 +7,11 @@ use anyhow::{Context, Result};
 use crate::source::{Language, Source};
 use crate::{circles, prose};
 
-/// Prints lines of Rust, words of docs, fragments, long lines and circles.
+/// Prints the counts, one on each line: lines of Rust, words of docs, fragments, long lines, long
+/// names of tests, and imports in circles.
 ///
 /// # Errors
-/// If git fails.
+/// If git fails, or a generated file cannot be read.
 pub(crate) fn run(sources: &[Source]) -> Result<()> {
     let by_hand = rust_lines(sources.iter().filter(|source| source.language == Language::Rust));
     let words = |within: &str| {
@@ -38,7 +39,8 @@ pub(crate) fn run(sources: &[Source]) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether a word of Markdown is more than bars and strokes of tables and diagrams.
+/// Returns whether a word of Markdown has a letter or digit, unlike the strokes of tables and
+/// diagrams.
 fn is_word(word: &str) -> bool {
     word.contains(char::is_alphanumeric)
 }
@@ -47,7 +49,7 @@ fn rust_lines<'a>(sources: impl Iterator<Item = &'a Source>) -> usize {
     sources.map(|source| source.text.lines().count()).sum()
 }
 
-/// Returns the lines of the committed Rust that generators wrote.
+/// Returns the number of lines of the committed Rust that generators wrote.
 fn generated_lines() -> Result<usize> {
     let files = Command::new("git").args(["ls-files", "*.rs"]).output()?;
     let files = String::from_utf8(files.stdout).context("git ls-files")?;

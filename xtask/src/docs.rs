@@ -48,7 +48,8 @@ pub(crate) fn faults(source: &Source, keys: &BTreeSet<String>) -> Vec<String> {
     faults
 }
 
-/// Returns what a line of docs says: of Rust's `///` and `//!`, of TypeScript's `/** .. */`.
+/// Returns the text of a line of docs, after `///`, `//!` or TypeScript's `/**`; `None` if the line
+/// begins with none of them.
 fn doc(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let rust = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
@@ -64,7 +65,8 @@ fn begins_with_is(doc: &str) -> bool {
     doc.split_whitespace().next() == Some("Is")
 }
 
-/// Returns whether docs begin as a function's do: "Returns ..", or with a section ("# Safety").
+/// Returns whether docs begin with a verb of the third person ("Returns .."), or with a section ("#
+/// Safety").
 fn begins_with_verb(doc: &str) -> bool {
     let first = doc.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
     let is_verb = first.len() > 2 && first.ends_with('s') && !NO_VERBS.contains(&first);
@@ -96,8 +98,9 @@ const VERBS: &str = "Accepts Adds Allows Applies Asks Becomes Begins Brings Buil
 const NO_VERBS: [&str; 9] =
     ["Always", "Bytes", "Its", "Packets", "Pixels", "Rows", "Slices", "This", "Units"];
 
-/// Returns the word that tells what the first code in `lines` declares, `fn` for instance; none of
-/// a test, whose name says what it shows.
+/// Returns the keyword that the first code in `lines` declares an item with, for instance `fn`. For
+/// a constant it returns the name, with its colon. It returns `None` for a test, whose name says
+/// what it shows.
 fn keyword(lines: &[String]) -> Option<&str> {
     let mut lines = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
     let item = lines.find_map(|line| match line.strip_prefix("#[") {
@@ -111,7 +114,7 @@ fn keyword(lines: &[String]) -> Option<&str> {
 /// Words that may precede that keyword.
 const BEFORE: [&str; 6] = ["pub", "pub(crate)", "pub(super)", "const", "async", "unsafe"];
 
-/// Returns what a line of TypeScript says next to code.
+/// Returns the comment on a line of TypeScript, or "" if it has none.
 fn comment_of(line: &str) -> &str {
     if line.trim_start().starts_with(['*', '/']) {
         return line;

@@ -4,8 +4,11 @@ use anyhow::{Context, Result};
 
 use crate::source::{Language, Source};
 
-/// Lists crates with a doc example that no test runs. It also lists crates whose doctests are
-/// enabled, which takes seconds, but that have none.
+/// Lists crates with a doc example that no test runs. It also lists crates that have no example but
+/// whose doctests are enabled, because running them takes seconds.
+///
+/// # Errors
+/// If `metadata` is not in the form of `cargo metadata`.
 pub(crate) fn faults(metadata: &serde_json::Value, sources: &[Source]) -> Result<Vec<String>> {
     let root = metadata["workspace_root"].as_str().context("no root")?;
     let mut faults = Vec::new();

@@ -2,7 +2,8 @@
 
 use crate::source::{Language, Source};
 
-/// Says what is wrong with a file of code as a whole.
+/// Lists what is wrong with a file of code as a whole: its name, or over [`LINES_MAX`] lines. Files
+/// of other languages have no faults.
 pub(crate) fn faults(source: &Source) -> Vec<String> {
     let path = &source.path;
     if !matches!(source.language, Language::Rust | Language::TypeScript) {

@@ -5,14 +5,16 @@ use crate::source::{Language, Source};
 
 /// A restriction of certain code to certain places.
 struct Rule {
-    /// Tokens permitted only at `places`: a word, or words joined by `::`, or with a leading `.`.
+    /// Tokens permitted only at `places`: each is a word, words joined by `::`, or a word with a
+    /// leading `.`.
     tokens: &'static [&'static str],
-    /// Path prefixes.
+    /// Prefixes of the permitted paths, from the repository's root.
     places: &'static [&'static str],
+    /// Explanation in the message of a fault.
     what: &'static str,
 }
 
-/// Lists every line of code that violates an invariant.
+/// Lists every line of Rust with a token outside of its permitted places.
 pub(crate) fn faults(source: &Source) -> Vec<String> {
     if source.language != Language::Rust {
         return Vec::new();
@@ -91,8 +93,8 @@ const RULES: [Rule; 4] = [
     },
 ];
 
-/// Rooms with access to the outside world, and everything outside the workspace: comparative
-/// benches, generators, and this tool.
+/// Path prefixes of the rooms with access to the outside world, and of all code outside `crates/`:
+/// comparative benches, fuzz targets, and this tool.
 const OUTSIDE_WORLD: &[&str] = &[
     "crates/net/",
     "crates/port/",
@@ -106,7 +108,8 @@ const OUTSIDE_WORLD: &[&str] = &[
     "xtask/",
 ];
 
-/// The same, plus the lab's workers, and tests with many seeds in parallel.
+/// Path prefixes of code that may start threads: those of [`OUTSIDE_WORLD`], single files of other
+/// rooms, and tests with many seeds in parallel.
 const THREADS: &[&str] = &[
     "crates/net/",
     "crates/port/",

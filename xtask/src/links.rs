@@ -50,7 +50,7 @@ pub(crate) fn faults(sources: &[Source], paths: &BTreeSet<String>) -> Vec<String
     faults
 }
 
-/// Returns the lines of a page outside fenced code, with their numbers.
+/// Returns the lines of a page outside fenced code, with their numbers from 1.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_fenced = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
@@ -67,7 +67,8 @@ fn targets(line: &str) -> Vec<&str> {
     links.filter_map(|rest| rest.split_once(')')).map(|(target, _)| target).collect()
 }
 
-/// Returns what is wrong with a link of `page`, if anything is.
+/// Returns a message if the link `target` of `page` leads to no file, folder or heading. Web and
+/// mail addresses are not checked.
 fn leads_nowhere(
     page: &Source,
     target: &str,
@@ -130,7 +131,8 @@ fn anchor(heading: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// Returns the source files that a line's code spans name; `{a,b}.rs` are two, `NAME.rs` is none.
+/// Returns the source files that a line's code spans name. `{a,b}.rs` names two files; `NAME.rs` is
+/// a placeholder and names none.
 fn source_paths(line: &str) -> Vec<String> {
     let spans = line.split('`').skip(1).step_by(2);
     let is_path = |span: &&str| {
@@ -146,7 +148,7 @@ fn source_paths(line: &str) -> Vec<String> {
     spans.filter(is_path).flat_map(expanded).collect()
 }
 
-/// Returns what braces stand for: `a/{b,c}.rs` is `a/b.rs` and `a/c.rs`.
+/// Returns the paths that a path with braces stands for: `a/{b,c}.rs` gives `a/b.rs` and `a/c.rs`.
 fn expanded(path: &str) -> Vec<String> {
     let parts = path.split_once('{').and_then(|(head, rest)| Some((head, rest.split_once('}')?)));
     let Some((head, (choices, tail))) = parts else { return vec![path.to_owned()] };
@@ -161,7 +163,7 @@ fn is_there(path: &str, paths: &BTreeSet<String>) -> bool {
         || paths.iter().any(|known| known.ends_with(&end))
 }
 
-/// Returns the pages of docs that a line names.
+/// Returns the paths in `docs/` with the ending `.md` that a line contains.
 fn named_pages(line: &str) -> impl Iterator<Item = &str> {
     line.match_indices("docs/").filter_map(|(start, _)| {
         let is_whole = !line[..start].ends_with(|c: char| c.is_alphanumeric() || "/_-".contains(c));
@@ -174,7 +176,7 @@ fn named_pages(line: &str) -> impl Iterator<Item = &str> {
 }
 
 const SUMMARY: &str = "docs/SUMMARY.md";
-/// Pages that say what was there at a time.
+/// Pages about a past state, whose code spans may name files that are gone.
 const HISTORY: [&str; 2] = ["docs/decisions/", "CHANGELOG.md"];
 const SOURCE_ENDS: [&str; 5] = [".rs", ".ts", ".mjs", ".py", ".fbs"];
 

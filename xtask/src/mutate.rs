@@ -28,8 +28,8 @@ use crate::source;
 /// turned red.
 ///
 /// # Errors
-/// If an unchanged experiment is out of tolerance, or a mutation did not turn one of its
-/// experiments red.
+/// If an unchanged experiment is out of tolerance, failed or was skipped, or if a mutation did not
+/// turn one of its experiments red. A skipped experiment did not turn red.
 pub(crate) fn run(wanted: &[String]) -> Result<()> {
     let list = List::parse(&std::fs::read_to_string(FILE).context(FILE)?)?;
     let experiments = experiments::of(&source::all()?);
@@ -69,7 +69,7 @@ struct Chosen<'a> {
     experiments: Vec<&'a str>,
 }
 
-/// Runs every experiment without a stored outcome, unchanged.
+/// Runs the chosen experiments that have no stored outcome, unchanged, and stores their outcomes.
 fn as_it_stands(chosen: &[Chosen<'_>], tree: &Tree, kept: &mut Kept) -> Result<()> {
     let all = chosen.iter().flat_map(|chosen| &chosen.experiments);
     let mut missing: Vec<&str> = all.copied().filter(|key| kept.baseline(key).is_none()).collect();
@@ -86,7 +86,7 @@ fn as_it_stands(chosen: &[Chosen<'_>], tree: &Tree, kept: &mut Kept) -> Result<(
     Ok(())
 }
 
-/// Runs those of a mutation's experiments that have no stored outcome.
+/// Runs those of a mutation's experiments that have no stored outcome, and stores their outcomes.
 fn mutated(chosen: &Chosen<'_>, tree: &Tree, kept: &mut Kept) -> Result<()> {
     let Chosen { mutation, experiments } = chosen;
     println!("  {}: {}", mutation.name, mutation.what);
@@ -103,7 +103,11 @@ fn mutated(chosen: &Chosen<'_>, tree: &Tree, kept: &mut Kept) -> Result<()> {
     Ok(())
 }
 
-/// Returns the selected mutations, each with its selected experiments.
+/// Returns the mutations and experiments that `wanted` names, or all if it is empty. The name of a
+/// mutation selects all its experiments.
+///
+/// # Errors
+/// If a word is neither a mutation nor an experiment, or is an experiment without a mutation.
 fn chosen<'a>(
     list: &'a List,
     experiments: &'a [Experiment],

@@ -34,7 +34,7 @@ struct Parser {
 struct Ours {
     file: String,
     functions: Vec<String>,
-    /// Origin of the bytes.
+    /// Origin of the bytes, as an explanation for readers; not blank.
     why: String,
 }
 
@@ -122,7 +122,7 @@ fn is_trial<'a>(by: &str, text_of: impl Fn(&str) -> Option<&'a str>) -> bool {
     }
 }
 
-/// Returns the content of each `proptest! { .. }` of a file.
+/// Returns the content of each `proptest! { .. }` in a file's text.
 fn within_proptest(text: &str) -> impl Iterator<Item = &str> {
     text.split("proptest! {").skip(1).map(|rest| {
         // The macro's closing brace is in the first column.
@@ -144,7 +144,8 @@ fn is_looked_at(source: &Source) -> bool {
         && !is_test
 }
 
-/// Returns the public functions of a file that take bytes, with their lines.
+/// Returns the lines (from 1) and names of a file's `pub` functions that take bytes to read.
+/// Functions in or below its module of tests are left out.
 fn taking_bytes(source: &Source) -> Vec<(usize, String)> {
     let lines = source.code();
     let is_test = |pair: &[String]| pair[0].trim() == "#[cfg(test)]" && pair[1].starts_with("mod ");
@@ -177,8 +178,8 @@ fn has_bytes(parameters: &str) -> bool {
         || plain.match_indices("[u8]").any(|(at, _)| is_read(&plain[..at]))
 }
 
-/// Returns whether a slice is a shared reference, by the text before it: `&`, or `&` and the name
-/// of a lifetime without its apostrophe.
+/// Returns whether the text before `[u8]` makes it a shared reference: it ends with `&`, or with
+/// `&` and a lifetime.
 fn is_read(before: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let rest = before.trim_end().trim_end_matches(is_name);
@@ -186,7 +187,7 @@ fn is_read(before: &str) -> bool {
     rest.ends_with('&') && word != "mut"
 }
 
-/// Types of bytes from outside the function.
+/// Parts of a signature that show a parameter of bytes to read, besides `&[u8]`.
 const BYTES: [&str; 8] = [
     "Vec<u8>",
     ": Bytes",
@@ -197,7 +198,7 @@ const BYTES: [&str; 8] = [
     ": Read",
     ": BufRead",
 ];
-/// Upper limit on the lines of a signature.
+/// Number of lines within which a signature must end.
 const SIGNATURE_LINES_MAX: usize = 16;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::source::{Language, Source};
 
-/// Names fragments and lines that are too long.
+/// Lists fragments, and lines and names of tests that are too long, by line.
 pub(crate) fn faults(source: &Source) -> Vec<String> {
     if source.path.starts_with(OWN) {
         return Vec::new();
@@ -50,7 +50,7 @@ pub(crate) fn fragments(source: &Source) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns the same of Rust's strings, which become messages, titles and notes.
+/// Returns the fragments in the strings of Rust, which become messages, titles and notes.
 fn said_fragments(source: &Source) -> Vec<(usize, String)> {
     if source.language != Language::Rust {
         return Vec::new();
@@ -127,11 +127,11 @@ impl Line {
     }
 }
 
-/// Consecutive lines of prose, and the line of the file at which each character stands.
+/// Consecutive lines of prose, joined, with the lines of the file that they come from.
 #[derive(Default)]
 struct Paragraph {
     text: String,
-    /// Offset in `text` and line of the file, ascending.
+    /// Offset in `text` at which each line begins, and its number in the file; ascending.
     starts: Vec<(usize, usize)>,
 }
 
@@ -151,7 +151,7 @@ impl Paragraph {
     }
 }
 
-/// Splits text into sentences, each with its offset.
+/// Splits text into sentences, each with its offset in bytes.
 fn sentences(text: &str) -> Vec<(usize, &str)> {
     let mut sentences = Vec::new();
     let mut start = 0;
@@ -218,7 +218,7 @@ fn lines(source: &Source) -> Vec<Line> {
     lines
 }
 
-/// Returns what an item of a list says without its bullet or number.
+/// Returns an item of a list without its bullet or number; other lines are returned unchanged.
 fn item(said: &str) -> &str {
     let bullet = said.strip_prefix("- ").or_else(|| said.strip_prefix("* "));
     let number = || {
@@ -234,7 +234,7 @@ fn is_link(said: &str) -> bool {
     said.starts_with("http") || (said.starts_with('[') && (is_inline || said.contains("]: ")))
 }
 
-/// Returns the comment of each line that is nothing but one; of a comment behind code, none.
+/// Returns the comment of each line that has no code, and `None` for each line with code.
 fn rust(source: &Source) -> Vec<Option<String>> {
     let code = source.code();
     let comments = source.comments().into_iter().enumerate();
@@ -275,11 +275,11 @@ const CLAUSES: [&str; 12] = [
     "So long",
     "As many",
 ];
-/// A test's name states a fact in a few words.
+/// Maximum characters of a test's name.
 const NAME_MAX: usize = 60;
-/// As rustfmt has it for code.
+/// Maximum columns of a line of prose, the same as rustfmt's for code.
 const COLUMNS_MAX: usize = 100;
-/// Its tests need bad samples.
+/// This file, which is not checked because its tests need bad samples.
 const OWN: &str = "xtask/src/prose.rs";
 
 #[cfg(test)]

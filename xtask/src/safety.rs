@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::source::{Language, Source};
 
-/// Lists the tests in the last table cells that are not in `sources`.
+/// Lists the tests that are named in the last cell of a table row of `page` but are not in
+/// `sources`.
 ///
 /// A cell names a place, by the word that the page defines in bold, and tests there in backquotes;
 /// two dots at the end match any rest. A path may also follow as a place: "`test` in
@@ -29,7 +30,8 @@ pub(crate) fn faults(page: &Source, sources: &[Source]) -> Vec<String> {
     faults
 }
 
-/// Returns the places that words in bold refer to: "**stops**, **age** in `crates/guard/src`".
+/// Returns the paths of places, by the words in bold that define them: "**stops**, **age** in
+/// `crates/guard/src`".
 fn places(page: &str) -> BTreeMap<&str, &str> {
     let mut places = BTreeMap::new();
     let mut words = Vec::new();
@@ -48,7 +50,8 @@ fn places(page: &str) -> BTreeMap<&str, &str> {
     places
 }
 
-/// Returns the tests that a table line names, each with the place before it.
+/// Returns the tests in the last cell of a table line, each with the path of its place. The path is
+/// `None` if no word in bold or path states the place.
 fn named<'a>(line: &'a str, places: &BTreeMap<&str, &'a str>) -> Vec<(Option<&'a str>, &'a str)> {
     let Some(row) = line.strip_prefix("| ") else { return Vec::new() };
     let Some(cell) = row.trim_end().trim_end_matches('|').rsplit(" | ").next() else {

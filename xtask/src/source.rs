@@ -24,7 +24,11 @@ pub(crate) enum Language {
     Other,
 }
 
-/// Returns every hand-written text file that git tracks or would track.
+/// Returns every hand-written text file that git tracks or would track. Files of data and deleted
+/// files are left out.
+///
+/// # Errors
+/// If git fails.
 pub(crate) fn all() -> Result<Vec<Source>> {
     let files = listed()?;
     let mut sources = Vec::new();
@@ -37,7 +41,10 @@ pub(crate) fn all() -> Result<Vec<Source>> {
     Ok(sources)
 }
 
-/// Returns the path of every file that git knows, or would, and that is there.
+/// Returns the path of every file that git tracks or would track and that exists.
+///
+/// # Errors
+/// If git fails.
 pub(crate) fn paths() -> Result<BTreeSet<String>> {
     let files = listed()?;
     let there = files.lines().filter(|path| Path::new(path).exists());
@@ -61,12 +68,12 @@ impl Source {
         Self { path: path.to_owned(), text: text.into(), language }
     }
 
-    /// Formats a fault at a line, as compilers do.
+    /// Formats a fault at a line (from 1), as compilers do.
     pub(crate) fn fault(&self, line: usize, what: &str) -> String {
         format!("{}:{line}: {what}", self.path)
     }
 
-    /// Returns the lines of Rust without comments and string contents.
+    /// Returns the lines of Rust without comments, character literals and string contents.
     pub(crate) fn code(&self) -> Vec<String> {
         parted(&self.text).0
     }
@@ -116,7 +123,7 @@ const NO_PROSE: [&str; 10] = [
     "-regressions",
 ];
 
-/// State of the Rust scanner.
+/// State of the scanner of Rust, at a character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Code,
@@ -201,7 +208,8 @@ fn is_raw_string(characters: &[char], at: usize) -> bool {
     rest.next() == Some(&'r') && !within_name && rest.find(|c| **c != '#') == Some(&'"')
 }
 
-/// Returns the length of a character literal, or 1 for a lifetime's apostrophe.
+/// Returns the number of characters of the literal that begins with an apostrophe, or 1 for a
+/// lifetime's apostrophe.
 fn quoted(rest: &[char]) -> usize {
     match rest {
         [_, '\\', ..] => rest.iter().skip(3).position(|c| *c == '\'').map_or(1, |end| end + 4),

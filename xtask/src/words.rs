@@ -9,7 +9,7 @@
 
 use crate::source::{Language, Source};
 
-/// A word, or a phrase of several, and what is said in its place.
+/// A refused word or phrase, and its replacement.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     words: Vec<String>,
@@ -30,13 +30,13 @@ enum Kind {
 
 /// A place where a refused word is right.
 struct Exception {
-    /// The beginning of the path.
+    /// Beginning of the path, from the repository's root.
     place: &'static str,
-    /// The word in its first form; "" for any.
+    /// The refused word or phrase as the glossary lists it; "" for any.
     word: &'static str,
 }
 
-/// Returns what the glossary's table refuses.
+/// Returns the words and phrases in code font that the glossary's tables refuse.
 pub(crate) fn refused(glossary: &str) -> Vec<Refused> {
     let mut all = Vec::new();
     let mut heading = "";
@@ -66,7 +66,7 @@ pub(crate) fn refused(glossary: &str) -> Vec<Refused> {
     all
 }
 
-/// Names every line that says a refused word where no exception allows it.
+/// Lists every line with a refused word that no exception allows, and every idiom.
 pub(crate) fn faults(source: &Source, refused: &[Refused]) -> Vec<String> {
     let mut faults = idioms(source, refused);
     let code = if source.language == Language::Rust { source.code() } else { Vec::new() };
@@ -88,7 +88,7 @@ pub(crate) fn faults(source: &Source, refused: &[Refused]) -> Vec<String> {
     faults
 }
 
-/// Names every line at which an idiom begins.
+/// Lists every line at which an idiom begins, except in the files that quote them.
 fn idioms(source: &Source, refused: &[Refused]) -> Vec<String> {
     if OWN.iter().any(|place| source.path.starts_with(place)) {
         return Vec::new();

@@ -51,18 +51,19 @@ pub(crate) trait Codec {
     fn middle_y(&mut self, bytes: &[u8]) -> Read<f32> {
         Ok(self.decode(bytes)?.middle_y())
     }
-    /// Returns the two-step interface, if the codec has its own structures.
+    /// Returns the interface in two steps; `None` if the codec has no structures of its own.
     fn staged(&mut self) -> Option<&mut dyn Staged> {
         None
     }
-    /// Returns the seconds per call for the last encoded message, for a codec with its own runtime.
+    /// Returns the seconds per call over `repeats` calls with the last encoded message; `None` for
+    /// a codec without its own runtime, which this process times.
     ///
     /// The metric is an index into `measure::METRICS`, followed by `measure::PHASES`.
     fn time_itself(&mut self, _metric: usize, _repeats: u32) -> Option<f64> {
         None
     }
-    /// Returns the outcome for any bytes as a letter of `hostile.rs`, for a codec with its own
-    /// runtime.
+    /// Returns the outcome for any bytes as a letter of `hostile.rs`; `None` for a codec without
+    /// its own runtime, which this process judges.
     fn judge_itself(&mut self, _bytes: &[u8]) -> Option<u8> {
         None
     }
@@ -72,13 +73,14 @@ pub(crate) trait Codec {
 pub(crate) trait Staged {
     /// Converts from normal form to the codec's own structures.
     fn fill(&mut self, cloud: &Cloud);
-    /// Writes them as a message into the codec's own buffer.
+    /// Writes the filled structures as a message into the codec's own buffer, and returns the
+    /// message.
     fn write(&mut self) -> &[u8];
     /// Parses a message into the codec's own structures.
     fn parse(&mut self, bytes: &[u8]) -> Read<()>;
     /// Converts the parsed structures to a new message in normal form.
     fn normal(&self) -> Read<Cloud>;
-    /// Returns the sum of the parsed structures.
+    /// Returns the sum of every number of the parsed structures.
     fn own_sum(&self) -> f64;
     /// Returns the guid of the parsed structures.
     fn own_guid(&self) -> u64;
@@ -126,7 +128,7 @@ pub(crate) struct Traits {
     pub(crate) checked: bool,
 }
 
-/// One line of the tables.
+/// A codec of the tables: its name, its traits, and a function that creates it.
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) traits: Traits,
@@ -200,7 +202,7 @@ fn of_today() -> Vec<Entry> {
     ]
 }
 
-/// Returns the codecs that this build lacks, with the reason for each.
+/// Returns the names of the codecs that this build lacks, with the reason for each.
 pub(crate) fn skipped() -> impl Iterator<Item = (&'static str, &'static str)> {
     let all = [
         ("Colfer (C)", env!("CODEC_COLFER")),

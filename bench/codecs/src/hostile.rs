@@ -16,31 +16,37 @@ use crate::guarded::Guarded;
 use crate::memory;
 use crate::normal::Cloud;
 
-/// Outcome counts of a codec's messages.
+/// Numbers of messages by outcome. Each message counts once; one that no count has was not tried.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Counts {
+    /// Messages that at least one read method accepted.
     pub(crate) read: u64,
+    /// Messages that every read method refused.
     pub(crate) refused: u64,
     pub(crate) panicked: u64,
     pub(crate) aborted: u64,
+    /// Messages during which the child died of a memory fault.
     pub(crate) segfaults: u64,
-    /// Requests of over 64 MiB at once for a message of some kB.
+    /// Messages of some kB for which the codec requested over 64 MiB at once.
     pub(crate) greedy: u64,
-    /// Messages of that size that took over 50 ms of CPU time.
+    /// Messages of some kB that took over 50 ms of CPU time.
     pub(crate) slow: u64,
-    /// Messages without an end within five seconds; the child was killed.
+    /// Messages whose reading did not end within five seconds; the child was killed.
     pub(crate) hung: u64,
 }
 
 impl Counts {
-    /// Returns whether there was no crash, no excessive request and no slow message.
+    /// Returns whether every message was read or refused: no crash, no excessive request, no slow
+    /// message.
     pub(crate) fn clean(&self) -> bool {
         let Self { panicked, aborted, segfaults, greedy, slow, hung, .. } = self;
         panicked + aborted + segfaults + greedy + slow + hung == 0
     }
 }
 
-/// Passes `count` mutated messages to the codec with this name.
+/// Passes `count` mutated messages to the codec with this name, in child processes. It stops
+/// earlier after [`SLOW_MAX`] slow messages in one child, [`HUNG_MAX`] that hung, or [`DEATHS_MAX`]
+/// deaths.
 pub(crate) fn run(name: &str, seed: u64, count: u64) -> Result<Counts> {
     let mut counts = Counts::default();
     let mut next = 0;
@@ -94,7 +100,7 @@ enum End {
     TooSlow,
 }
 
-/// Reads letters until the child ends or is killed.
+/// Reads the letters of outcomes until the child ends, or is killed because it is silent or slow.
 fn listen(child: &mut Child) -> Result<(Vec<u8>, End)> {
     let mut pipe = child.stdout.take().context("no pipe")?;
     let (sender, receiver) = std::sync::mpsc::sync_channel(64);
@@ -176,15 +182,16 @@ fn fresh(entry: &Entry) -> (Box<dyn Codec>, [Vec<u8>; 3]) {
     (codec, originals)
 }
 
-/// Outcome of reading the bytes.
+/// Outcome of reading some bytes.
 enum Verdict {
     Read,
     Refused,
-    /// The codec measures its memory and time itself.
+    /// Letter of a codec that measures its memory and time itself.
     Itself(u8),
 }
 
-/// Returns whether any read method accepts the bytes.
+/// Reads the bytes by every read method; returns `Read` if any accepts them. A codec with its own
+/// runtime does so itself and returns a letter.
 fn read_all_ways(codec: &mut dyn Codec, bytes: &[u8]) -> Verdict {
     if let Some(letter) = codec.judge_itself(bytes) {
         return Verdict::Itself(letter);

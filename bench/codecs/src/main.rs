@@ -80,7 +80,7 @@ enum Inner {
 enum Part {
     /// The table: five metrics, cold and hot data, steps, and why the ranking differs today
     Table,
-    /// The same over the number of points
+    /// Round trips over the number of points
     Sizes,
     /// Mutated messages
     Hostile,

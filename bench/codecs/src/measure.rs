@@ -21,7 +21,7 @@ pub(crate) const PHASES: [&str; 4] = ["fill", "write", "parse", "normal"];
 pub(crate) struct Effort {
     /// Number of turns per codec and metric.
     pub(crate) rounds: usize,
-    /// Duration of one turn.
+    /// Duration of one turn with hot data; with cold data a turn is one call.
     pub(crate) turn: Duration,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Timing {
 pub(crate) struct Limits {
     /// Seconds to copy the points, 16 bytes each.
     pub(crate) memcpy: f64,
-    /// The same into newly allocated memory, as in decoding.
+    /// Seconds to copy the points into newly allocated memory, as in decoding.
     pub(crate) fresh: f64,
     /// Seconds to read the same bytes, eight at a time.
     pub(crate) read: f64,
@@ -119,7 +119,7 @@ pub(crate) fn check(
 }
 
 impl Contestant {
-    /// Determines the number of calls per turn.
+    /// Sets the number of calls per turn for each metric.
     fn calibrate(&mut self, cloud: &Cloud, heat: Heat, turn: Duration) {
         for metric in 0..5 {
             let mut once = self.time(metric, cloud, heat);
@@ -141,7 +141,8 @@ impl Contestant {
         }
     }
 
-    /// Returns the seconds per call.
+    /// Times one turn of a metric and returns the seconds per call; infinite for cold data in
+    /// another process.
     fn time(&mut self, metric: usize, cloud: &Cloud, heat: Heat) -> f64 {
         let Self { codec, message, repeats, .. } = self;
         if let Some(seconds) = codec.time_itself(metric, repeats[metric]) {
@@ -174,7 +175,8 @@ fn call(codec: &mut dyn Codec, metric: usize, cloud: &Cloud, bytes: &[u8]) {
     }
 }
 
-/// Returns the minimum seconds of each step, for codecs with their own structures.
+/// Returns the minimum seconds of each of [`PHASES`], by the names of the codecs that have their
+/// own structures; infinite if not measured.
 pub(crate) fn phases(
     entries: &[Entry],
     cloud: &Cloud,
@@ -204,7 +206,7 @@ pub(crate) fn phases(
     all.into_iter().map(|(name, .., best)| (name, best)).collect()
 }
 
-/// Returns the seconds of one step.
+/// Times one turn of a step of [`PHASES`] and returns the seconds per call.
 fn time_phase(
     codec: &mut dyn Codec,
     phase: usize,
@@ -262,7 +264,7 @@ fn time_limit(source: &[u64], heat: Heat, mut call: impl FnMut()) -> f64 {
     started.elapsed().as_secs_f64() / f64::from(repeats)
 }
 
-/// Reads every word.
+/// Returns a sum for which every word must be read.
 fn read_all(words: &[u64]) -> u64 {
     let (runs, rest) = words.as_chunks::<8>();
     let mut lanes = [0u64; 8];
@@ -291,5 +293,5 @@ fn forget<T>(data: &[T]) {
 #[cfg(not(target_arch = "x86_64"))]
 fn forget<T>(_: &[T]) {}
 
-/// The entry without a codec.
+/// Name of the entry that does nothing.
 pub(crate) const NOOP: &str = "no operation";

@@ -11,7 +11,8 @@ struct Watched;
 static ALLOCATOR: Watched = Watched;
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
 
-/// Records a large request; small ones are ignored, so that timings stay those of the system.
+/// Records a request of over [`NOTED`] bytes; smaller ones are ignored, so that timings stay those
+/// of the system.
 fn note(size: usize) {
     if size > NOTED {
         LARGEST.fetch_max(size, Ordering::Relaxed);
@@ -80,7 +81,8 @@ mod of_c {
     }
 }
 
-/// Returns the largest request since [`forget_largest`].
+/// Returns the bytes of the largest request since [`forget_largest`], or 0 if none was over
+/// [`NOTED`].
 pub(crate) fn largest() -> usize {
     LARGEST.load(Ordering::Relaxed)
 }
@@ -89,7 +91,8 @@ pub(crate) fn forget_largest() {
     LARGEST.store(0, Ordering::Relaxed);
 }
 
-/// Limits this process's memory, so that an excessive codec ends itself and not the machine.
+/// Limits this process's memory in bytes, so that an excessive codec ends this process and not the
+/// machine.
 #[expect(unsafe_code, reason = "a call of the system")]
 pub(crate) fn limit(bytes: u64) {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };

@@ -24,7 +24,7 @@ pub(crate) struct Cloud {
     pub(crate) points: Vec<Point>,
 }
 
-/// The part of fixed size.
+/// The part of a cloud with a fixed size.
 #[derive(
     Clone,
     Copy,
@@ -45,7 +45,7 @@ pub(crate) struct Cloud {
 #[repr(C)]
 pub(crate) struct Info {
     pub(crate) kind: u64,
-    /// Nanoseconds.
+    /// Time of the measurement, in nanoseconds.
     pub(crate) timestamp: u64,
     /// Identifier of the publisher.
     pub(crate) guid: u64,

@@ -7,7 +7,7 @@ use tautline_message::{Builder, Command, Telemetry};
 use crate::clock;
 use crate::measure::Effort;
 
-/// Times of a message, in seconds.
+/// Size of a message in bytes, and minimum seconds to encode and to decode it.
 pub(crate) struct Timing {
     pub(crate) name: &'static str,
     pub(crate) bytes: usize,

@@ -14,13 +14,13 @@ use crate::clock;
 use crate::lidar_generated::lidar as wire;
 use crate::normal::{Cloud, Info, Point};
 
-/// Decoded scans of three Ouster lidars.
+/// File names of decoded scans of three Ouster lidars.
 pub(crate) const SCANS: [&str; 3] = [
     "OS-1-32-G_v2.1.1_1024x10.scan0.bin",
     "OS-1-128_v2.3.0_1024x10_lb_n3.scan0.bin",
     "OS-2-128-U1_v2.3.0_1024x10.scan0.bin",
 ];
-/// One minute of a car's CAN bus.
+/// File name of one minute of a car's CAN bus.
 pub(crate) const CAN: &str = "comma2k19_rav4.candump.log.gz";
 
 /// Returns the scan in this file: x, y, z and intensity per point, four bytes each. `None` if the
@@ -88,7 +88,8 @@ fn frame(line: &str) -> Result<Frame> {
     Ok(Frame { time, id: u32::from_str_radix(id, 16)?, data })
 }
 
-/// Returns name, mean bytes, and minimum seconds to encode and to decode a frame, for some codecs.
+/// Returns for some codecs the name, the mean bytes of a frame, and the minimum seconds to encode
+/// and to decode one.
 pub(crate) fn time_frames(
     frames: &[Frame],
     rounds: usize,
@@ -239,5 +240,5 @@ struct WireFrame {
     data: Vec<u8>,
 }
 
-/// Frames timed at once.
+/// Number of frames that are timed together.
 const PART: usize = 1000;

@@ -2,15 +2,16 @@
 
 use crate::block::Shape;
 
-/// Returns the minimum ratio of encoding speed to ISA-L's for blocks of 100 packets of 1296 bytes,
-/// by the number of repair packets.
+/// Returns the minimum ratio of encoding speed to ISA-L's for blocks of 100 packets; `None` for
+/// another size than 1296 bytes, and for numbers of repair packets without a bar.
 pub(crate) fn encode_to_isal(shape: Shape) -> Option<f64> {
     let bars = [(1, 1.6), (10, 4.0), (20, 4.0), (30, 4.2), (40, 5.5), (50, 6.1)];
     let bar = bars.into_iter().find(|&(count, _)| count == shape.repairs);
     bar.filter(|_| shape.packet_bytes == PACKET_BYTES).map(|(_, bar)| bar)
 }
 
-/// Returns the minimum ratio of decoding speed to the best crate's on the same blocks.
+/// Returns the minimum ratio of decoding speed to the best crate's on the same blocks; `None`
+/// unless 10 to 30 packets of 1296 bytes are lost.
 pub(crate) fn decode_to_crates(shape: Shape) -> Option<f64> {
     let holds = (10..=30).contains(&shape.repairs) && shape.packet_bytes == PACKET_BYTES;
     holds.then_some(2.2)

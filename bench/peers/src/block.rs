@@ -42,7 +42,8 @@ impl Shape {
         WORKING_SET_BYTES.div_ceil(block_bytes).max(2)
     }
 
-    /// Returns the bytes of source packet `index` in a block, the same for every contender.
+    /// Returns the random bytes of source packet `index` in a block, which are the same in every
+    /// run.
     fn original(self, block: usize, index: usize) -> Vec<u8> {
         let mut bytes = vec![0; self.packet_bytes];
         Random::of(&[block as u64, index as u64]).fill(&mut bytes);
@@ -60,6 +61,7 @@ const WORKING_SET_BYTES: usize = 384 * 1024;
 /// A code under comparison; encoding and decoding are measured separately.
 pub(crate) trait Code {
     fn name(&self) -> String;
+    /// Returns the code's origin.
     fn family(&self) -> Family;
     /// Returns whether the code supports the shape.
     fn takes(&self, _: Shape) -> bool {
@@ -67,6 +69,7 @@ pub(crate) trait Code {
     }
     /// Returns the encoding work; `None` where another contender does exactly the same.
     fn encoder<'a>(&self, case: Case<'a>) -> Option<Box<dyn Work + 'a>>;
+    /// Returns the decoding work: restoring `m` lost source packets of a block.
     fn decoder<'a>(&self, case: Case<'a>) -> Box<dyn Work + 'a>;
 }
 
@@ -83,7 +86,7 @@ pub(crate) enum Family {
     Crate,
 }
 
-/// Input of one contender.
+/// The blocks of one contender, and the memory for their packets.
 pub(crate) struct Case<'a> {
     shape: Shape,
     block_count: usize,
@@ -110,7 +113,8 @@ impl<'a> Case<'a> {
 pub(crate) struct Row {
     pub(crate) shape: Shape,
     pub(crate) encode: Vec<Option<Timing>>,
-    /// Minimum time of the CPU for as many multiplications and additions as encoding needs.
+    /// Time of each loop of [`limit::ceilings`] for as many multiplications and additions as
+    /// encoding needs, in their order.
     pub(crate) ceilings: Vec<Timing>,
     pub(crate) decode: Vec<Option<Timing>>,
 }

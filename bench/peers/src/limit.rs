@@ -9,7 +9,7 @@ use crate::measure::Work;
 /// A loop that accumulates products in registers.
 pub(crate) struct Ceiling {
     pub(crate) name: &'static str,
-    /// Multiplies and adds the given number of vectors.
+    /// Function that multiplies and adds the given number of vectors.
     work: fn(vectors: usize),
     vector_bytes: usize,
     /// Bytes of source times rows that one run processes.
@@ -94,7 +94,7 @@ mod x86 {
         all.into_iter().flatten().collect()
     }
 
-    /// Enough accumulators to hide the latency of each.
+    /// Number of accumulators, enough to hide the latency of each.
     const SUMS: usize = 12;
 
     #[inline]

@@ -31,28 +31,30 @@ pub(crate) struct Effort {
 /// Time of one contender per block.
 #[derive(Clone, Debug)]
 pub(crate) struct Timing {
-    /// Best time of each round, in microseconds.
+    /// Best time of a block in each round, in microseconds.
     pub(crate) rounds_us: Vec<f64>,
 }
 
 impl Timing {
-    /// Returns the time divided by `parts`.
+    /// Returns the times divided by `parts`, for a block of that many parts.
     pub(crate) fn divided_by(mut self, parts: f64) -> Timing {
         self.rounds_us.iter_mut().for_each(|us| *us /= parts);
         self
     }
 
-    /// Returns the best time of all rounds: the code's time on an idle machine.
+    /// Returns the best time of all rounds in microseconds, which is nearly that of an idle
+    /// machine.
     pub(crate) fn best_us(&self) -> f64 {
         self.rounds_us.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// Returns the median of the rounds' best times.
+    /// Returns the median of the rounds' best times, in microseconds.
     pub(crate) fn median_us(&self) -> f64 {
         median(self.rounds_us.clone())
     }
 
-    /// Returns the median over the rounds of the speedup relative to `other`.
+    /// Returns the median over the rounds of the speedup relative to `other`: above 1 if this is
+    /// faster.
     pub(crate) fn median_ratio_to(&self, other: &Timing) -> f64 {
         median(
             self.rounds_us.iter().zip(&other.rounds_us).map(|(own, other)| other / own).collect(),

@@ -1,8 +1,8 @@
 //! Packets laid out as in a receiver's ring: one slot each, aligned to cache lines.
 
-/// Size of a cache line and of the widest vector.
+/// Bytes of a cache line and of the widest vector.
 const LINE_BYTES: usize = 64;
-/// Page size: the offset in a page determines which packets conflict in the caches.
+/// Bytes of a page: the offset in a page determines which packets conflict in the caches.
 const PAGE_BYTES: usize = 4096;
 
 /// Memory of one contender; [`Packets`] divides it.
@@ -22,7 +22,7 @@ impl Memory {
     }
 }
 
-/// An allocator of zeroed packets.
+/// An allocator of zeroed packets from a [`Memory`].
 pub(crate) struct Packets<'a> {
     slots: std::slice::ChunksExactMut<'a, u8>,
     packet_bytes: usize,
@@ -30,6 +30,7 @@ pub(crate) struct Packets<'a> {
 }
 
 impl<'a> Packets<'a> {
+    /// Takes the next `count` packets. Panics if the memory has fewer left.
     pub(crate) fn take(&mut self, count: usize) -> Vec<&'a mut [u8]> {
         let range = self.shift..self.shift + self.packet_bytes;
         let packets = self.slots.by_ref().take(count).map(|slot| &mut slot[range.clone()]);

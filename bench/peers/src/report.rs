@@ -12,7 +12,7 @@ use crate::measure::{Effort, Timing};
 use crate::stream::{self, Outcome, Setting};
 use crate::table::{Table, figure};
 
-/// Printed tables, and the content of the CSV file.
+/// The content of the CSV file so far, and whether the bars hold; tables are printed meanwhile.
 pub(crate) struct Report {
     csv: String,
     all_hold: bool,
@@ -294,7 +294,7 @@ impl Report {
         Ok(rows)
     }
 
-    /// Writes a line of the CSV file.
+    /// Adds a line to the content of the CSV file.
     fn note(&mut self, table: &str, operation: &str, shape: Shape, name: &str, timing: &Timing) {
         let Shape { sources, repairs, packet_bytes, .. } = shape;
         let (best, median) = (timing.best_us(), timing.median_us());
@@ -305,7 +305,7 @@ impl Report {
         .expect("a string takes everything");
     }
 
-    /// Adds a row with the bars and one with their verdicts.
+    /// Adds a row with the bars and one with their verdicts. A missing bar or ratio has no verdict.
     fn judge(
         &mut self,
         table: &mut Table,
@@ -326,7 +326,7 @@ impl Report {
     }
 }
 
-/// Half of a row.
+/// The two operations of a code, each with its own table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Encode,
@@ -358,10 +358,12 @@ impl Operation {
     }
 }
 
-/// Speedup of our code relative to others for each row; `None` where one is missing.
+/// Speedup of our code relative to the best of each group of others, by row; `None` where one of
+/// the two is missing.
 struct Ratios {
     to_isal: Vec<Option<f64>>,
-    /// As `to_isal`, but the median of the ratios in each round.
+    /// Speedup relative to ISA-L as the median of the ratios in each round, instead of the ratio of
+    /// the best times.
     to_isal_median: Vec<Option<f64>>,
     to_crates: Vec<Option<f64>>,
     to_all: Vec<Option<f64>>,
@@ -391,7 +393,7 @@ impl Ratios {
     }
 }
 
-/// Returns the best timing in a family.
+/// Returns the best timing in a family, if one of its codes was measured.
 fn fastest<'a>(
     codes: &[Box<dyn Code>],
     timings: &'a [Option<Timing>],

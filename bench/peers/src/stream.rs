@@ -14,7 +14,7 @@ use crate::block::Family;
 use crate::measure::{self, Contender, Effort, Timing, Work};
 use crate::random::Random;
 
-/// Random loss rate, and the number of source packets between repair packets.
+/// Random loss rate in percent, and the number of source packets between repair packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
     pub(crate) loss_percent: usize,
@@ -28,7 +28,7 @@ pub(crate) const SETTINGS: [Setting; 3] = [
 ];
 
 pub(crate) const SYMBOL_BYTES: usize = 1200;
-/// Feedback delay: packets sent before the sender learns a receiver's state.
+/// Feedback delay: number of packets sent before the sender learns a receiver's state.
 pub(crate) const FEEDBACK_SLOTS: usize = 64;
 /// Length of a stream in source packets.
 const SOURCES: u64 = 2000;
@@ -39,9 +39,11 @@ const WINDOW: usize = 256;
 
 /// A producer of repair packets.
 trait Sender {
+    /// Adds the next source packet to the coding window.
     fn push(&mut self, symbol: &[u8]);
     /// Removes all packets below `edge` from the coding window.
     fn acknowledge(&mut self, edge: u64);
+    /// Writes the payload of a repair packet over the coding window, and returns its header.
     fn repair(&mut self, seed: u16, output: &mut [u8]) -> Repair;
     /// Writes the expected output of [`Sender::repair`], for codes without a receiver to verify it.
     fn expected(&mut self, seed: u16, output: &mut [u8]) -> Repair {
@@ -53,13 +55,13 @@ trait Sender {
 trait Receiver {
     fn source(&mut self, id: u64, symbol: &[u8]);
     fn repair(&mut self, repair: &Repair, payload: &[u8]);
-    /// Delivers every known packet once, in order.
+    /// Passes each known packet to `packet` once, in order, up to the first that is missing.
     fn deliver(&mut self, packet: impl FnMut(u64, &[u8]));
     /// Returns the number below which all packets are known.
     fn edge(&self) -> u64;
 }
 
-/// One code with its work.
+/// One code with its work at a setting.
 struct Entry {
     name: String,
     family: Family,
@@ -68,7 +70,7 @@ struct Entry {
     decode: Option<Box<dyn Work>>,
 }
 
-/// Time of one code at one setting, per source packet.
+/// Times of one code at one setting, per source packet.
 pub(crate) struct Outcome {
     pub(crate) name: String,
     pub(crate) family: Family,
@@ -134,7 +136,11 @@ enum Received {
     Repair(Repair, Vec<u8>),
 }
 
-/// Runs both ends once; the lost slots are the same for all codes.
+/// Runs both ends once and records what is sent and what arrives. The lost slots are the same for
+/// all codes.
+///
+/// # Errors
+/// If a wrong packet is delivered, or too few are.
 fn run(setting: Setting, sender: &mut impl Sender, receiver: &mut impl Receiver) -> Result<Stream> {
     let mut stream = Stream { sent: Vec::new(), received: Vec::new() };
     let mut feedback = VecDeque::from(vec![0; FEEDBACK_SLOTS]);

@@ -40,7 +40,8 @@ impl Display for Table {
     }
 }
 
-/// Formats a number with three significant digits, or all before the decimal point.
+/// Formats a number with three significant digits, but with all digits before the decimal point and
+/// at most three after it.
 pub(crate) fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         value if value >= 100.0 => 0,

@@ -23,11 +23,14 @@ pub(crate) struct Air {
     pub(crate) disturbed: bool,
 }
 
-/// Counters of the packets towards the receiver.
+/// Counters of the packets towards the receiver, other senders' packets excluded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Told {
+    /// Packets offered to the network.
     pub(crate) pushed: u64,
+    /// Packets dropped at the access point's full queue.
     pub(crate) dropped_queue: u64,
+    /// Packets lost in the air.
     pub(crate) lost: u64,
     pub(crate) damaged: u64,
     pub(crate) arrived: u64,
@@ -80,7 +83,7 @@ pub(crate) fn carry(air: Air, seed: u64, devices: [File; 2], end: &File) -> Resu
     }
 }
 
-/// Reads one packet if one is waiting, and returns its length.
+/// Reads one packet and returns its length, or `None` if none is waiting.
 fn read(device: &mut &File, buffer: &mut [u8]) -> Result<Option<usize>> {
     match device.read(buffer) {
         Ok(length) => Ok(Some(length)),
@@ -104,5 +107,5 @@ fn disturbance() -> Disturbance {
 }
 
 const PACKET_BYTES_MAX: usize = 2048;
-/// IP and UDP headers.
+/// Bytes of IP and UDP headers.
 const HEADERS_BYTES: usize = 28;

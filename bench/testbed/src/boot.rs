@@ -179,7 +179,8 @@ pub(crate) fn video() -> PathBuf {
     Path::new(FOLDER).join("video")
 }
 
-/// Folder on the host. The guest sees this path, so it is the same on every machine.
+/// Folder on the host for the guests' files. The guest sees this path, so it is the same on every
+/// machine.
 pub(crate) const FOLDER: &str = "/tmp/tautline-testbed";
 /// Folder that the guest reads from and writes to.
 pub(crate) const OUT: &str = "/tmp/tautline-testbed/out";
@@ -204,9 +205,9 @@ const KERNEL_ARGUMENTS: [&str; 15] = [
     "time-travel-start=1000000000000000000",
     "init=/tmp/tautline-testbed/testbed",
 ];
-/// Limit in real time; a cell takes seconds.
+/// Maximum real time of a guest; a cell takes seconds.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
-/// Console messages for SIGCONT and SIGSTOP.
+/// Console messages of a guest whose processes got SIGCONT or SIGSTOP.
 const SIGNALLED: [&str; 2] = ["child stopped with signal 18", "child stopped with signal 19"];
 const TRIES: u32 = 5;
 const LOOK_EVERY: Duration = Duration::from_millis(20);

@@ -13,13 +13,14 @@ use crate::video::Codec;
 pub(crate) struct Cell {
     pub(crate) transport: Transport,
     pub(crate) load: Load,
-    /// Share of packets lost towards the receiver, independently.
+    /// Percentage of packets lost towards the receiver, independently of each other.
     pub(crate) loss_percent: f64,
     pub(crate) rtt_ms: u32,
     pub(crate) seed: u64,
     /// Duration for which packets are offered.
     pub(crate) seconds: u32,
-    /// The paper's wireless network, which replaces the wire and has its own losses and delays.
+    /// The paper's wireless network, which replaces the wire and has its own losses and delays;
+    /// `None` for a wire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) air: Option<Air>,
 }
@@ -52,7 +53,7 @@ impl Cell {
         }
     }
 
-    /// Returns the rate of a constant load, in kB/s.
+    /// Returns the rate of a constant load in kB/s; `None` for a video.
     pub(crate) fn rate(&self) -> Option<u32> {
         match self.load {
             Load::Constant(rate) => Some(rate),

@@ -5,13 +5,13 @@ use std::time::Duration;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Returns the current time, in nanoseconds.
+/// Returns the machine's monotonic time, in nanoseconds.
 pub(crate) fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * NANOS + time.tv_nsec as u64
 }
 
-/// Sleeps until `at`, in nanoseconds; returns at once if it is in the past.
+/// Sleeps until `at`, in nanoseconds; returns immediately if it is in the past.
 pub(crate) fn sleep_until(at: u64) {
     let time = Timespec { tv_sec: (at / NANOS) as i64, tv_nsec: (at % NANOS) as i64 };
     // The program handles no signal that would end it early.

@@ -29,7 +29,8 @@ impl Counters {
         self.0.get(name).copied().unwrap_or_default()
     }
 
-    /// Returns the packets sent here by a transport's own protocol, and the name of the counter.
+    /// Returns the name of the counter of a transport's own protocol, and the number of packets
+    /// that this end has sent with it.
     ///
     /// The kernel has no DCCP packet counter in `/proc/net`. If a DCCP socket is open and no other
     /// protocol has sent anything, the interface's packets are those of DCCP.

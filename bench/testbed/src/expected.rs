@@ -9,9 +9,9 @@ use crate::transport::Transport;
 /// Figures of one transport at 10 ms each way, from one run per loss rate in [`LOSSES`].
 struct Expected {
     transport: Transport,
-    /// Throughput received in kB/s, by loss and then by [`RATES`].
+    /// Throughput received in kB/s, by [`LOSSES`] and then by [`RATES`].
     throughput: [[f64; 4]; 3],
-    /// Standard deviation of the packet interarrival times at 1200 kB/s, in ms.
+    /// Standard deviation of the packet interarrival times at 1200 kB/s in ms, by [`LOSSES`].
     interarrival_sd: [f64; 3],
 }
 
@@ -21,7 +21,8 @@ pub(crate) struct Comparison {
     pub(crate) what: String,
     pub(crate) expected: f64,
     pub(crate) measured: Mean,
-    /// Allowed deviation of a single run from our mean.
+    /// Allowed deviation of the expected figure, a single run, from our mean; in the unit of the
+    /// figure.
     pub(crate) allowed: f64,
 }
 
@@ -31,7 +32,8 @@ impl Comparison {
     }
 }
 
-/// Returns the throughput at a rate and a loss in kB/s, if it was measured.
+/// Returns the expected throughput in kB/s at a rate in kB/s and a loss in percent, if the
+/// independent measurement has it.
 pub(crate) fn throughput(transport: Transport, rate: u32, loss: f64) -> Option<f64> {
     let expected = EXPECTED.iter().find(|it| it.transport == transport)?;
     let loss = LOSSES.iter().position(|it| *it == loss)?;
@@ -81,8 +83,8 @@ pub(crate) fn judge(comparisons: &[Comparison]) -> Result<()> {
     Ok(())
 }
 
-/// Returns how many of `figures` may differ. Each differs with a probability of 0.01, and more than
-/// this number together with a probability below 0.01.
+/// Returns how many of this number of figures may differ. Each differs with a probability of 0.01,
+/// and more than this number together with a probability below 0.01.
 fn allowed_out(figures: usize) -> usize {
     let (n, p) = (figures as f64, 0.01_f64);
     let mut term = (1.0 - p).powf(n);
@@ -108,9 +110,11 @@ pub(crate) const RATES: [u32; 4] = [450, 700, 1200, 2000];
 pub(crate) const LOSSES: [f64; 3] = [0.4, 1.5, 5.0];
 const RTT_MS: u32 = 20;
 const SD_RATE: u32 = 1200;
-/// UDP's runs vary less than the precision of the printed figures.
+/// Minimum allowed deviation as a share of a figure: UDP's runs vary less than the printed figures
+/// are precise.
 const SHARE: f64 = 0.01;
-/// Last printed digit of the smallest figure.
+/// Additional allowed deviation of a standard deviation, in ms: the last printed digit of the
+/// smallest figure.
 const SD_ROUNDED: f64 = 0.01;
 
 const EXPECTED: [Expected; 7] = [

@@ -18,13 +18,13 @@ const LOSS_OF_FIGURES: f64 = 1.5;
 const RTTS: [u32; 3] = [20, 60, 2];
 const MPEG2: Load = Load::Video(Codec::Mpeg2);
 const H264: Load = Load::Video(Codec::H264);
-/// Limited because the testbed keeps every picture in memory.
+/// Length of a video in seconds, limited because the testbed keeps every picture in memory.
 const VIDEO_SECONDS: u32 = 10;
 const SEEDS: u64 = 5;
-/// Enough runs for a confidence interval; the others come later.
+/// Number of seeds that run first, enough for a confidence interval; the others come later.
 const SEEDS_AT_FIRST: u64 = 3;
 const SEEDS_OF_QUICK: u64 = 2;
-/// The one constant rate at which today's transports are also measured.
+/// The only constant load at which today's transports are also measured.
 const LOAD_OF_TODAY: Load = Load::Constant(1200);
 const OWN: [Transport; 2] = [Transport::Tautline, Transport::TautlineTwo];
 const TODAY: [Transport; 9] = [
@@ -41,12 +41,14 @@ const TODAY: [Transport; 9] = [
 /// Load above the channel's capacity, as in the paper's Table 1.
 const SATURATING: Load = Load::Constant(5000);
 const SATURATED_BY: [Transport; 2] = [Transport::Udp, Transport::RenoLarge];
-/// The paper used 300; nothing in the model lasts longer than a quarter of a second.
+/// Duration of constant rates in the wireless network in seconds. The paper used 300; nothing in
+/// the model lasts longer than a quarter of a second.
 const AIR_SECONDS: u32 = 10;
-/// Rates up to the saturation of the channel and above it (Fig. 1).
+/// Rates of the paper's Fig. 1 in kB/s, up to the saturation of the channel and above it.
 const RATES_OF_FIG_1: [u32; 8] = [1000, 2000, 3000, 3800, 4200, 4400, 4700, 5000];
-/// Power of the paper's Fig. 4 and Table 3, and the rate of Fig. 4.
+/// Power of the paper's Fig. 4 and Table 3.
 const POWER_OF_FIGURES: Power = Power::Middle;
+/// Load of the paper's Fig. 4.
 const LOAD_OF_FIG_4: Load = Load::Constant(2000);
 /// Transports that are compared under bit errors.
 const LITE: [Transport; 3] = [Transport::Udp, Transport::UdpLite, Transport::UdpLiteSealed];
@@ -182,7 +184,7 @@ fn air(
     Cell { transport, load, loss_percent: 0.0, rtt_ms: 0, seed, seconds, air }
 }
 
-/// Removes duplicate cells.
+/// Returns the cells without duplicates, each at its first place.
 fn each_once(cells: Vec<Cell>) -> Vec<Cell> {
     let mut names = std::collections::BTreeSet::new();
     cells.into_iter().filter(|cell| names.insert(cell.name())).collect()

@@ -26,7 +26,7 @@ pub(crate) struct Told {
     pub(crate) sent: u64,
     /// Packets abandoned by the application before the transport.
     pub(crate) abandoned: u64,
-    /// Packets that arrived damaged.
+    /// Packets that arrived damaged at the receiving application, or failed its authentication.
     pub(crate) damaged: u64,
     /// Counters of the wireless network, if there is one.
     pub(crate) air: Option<air::Told>,
@@ -225,7 +225,7 @@ fn join_links() -> Result<()> {
 }
 
 impl Namespace {
-    /// Returns its hardware address on a link.
+    /// Returns the hardware address of this end on a link.
     fn hardware(self, link: u8) -> String {
         format!("02:00:00:00:{link:02x}:{:02x}", self.host)
     }
@@ -238,7 +238,7 @@ impl Namespace {
     }
 }
 
-/// Starts this program.
+/// Starts this program as another process of the guest, with the subcommand `what`.
 fn start(what: &str) -> Result<Child> {
     program(what).spawn().with_context(|| format!("{what} does not start"))
 }
@@ -281,9 +281,9 @@ fn out(name: &str) -> std::path::PathBuf {
     Path::new(OUT).join(name)
 }
 
-/// The cell, as a file on the host and in the guest.
+/// Name of the file of the cell, on the host and in the guest.
 pub(crate) const CELL: &str = "cell.json";
-/// Due times of its packets.
+/// Name of the file of the packets' due times.
 pub(crate) const SCHEDULE: &str = "schedule";
 const ERROR: &str = "error";
 const LOG: &str = "log";
@@ -299,7 +299,7 @@ const SENDING: Namespace = Namespace { name: "a", device: "va", host: 1 };
 const RECEIVING: Namespace = Namespace { name: "b", device: "vb", host: 2 };
 const ENDS: [Namespace; 2] = [SENDING, RECEIVING];
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
-/// Link rate; the paper's network had 100 Mbit/s.
+/// Rate of a link, as in the paper's network.
 const LINK_RATE: &str = "100mbit";
 /// Queue size in packets; NetEm's own default.
 const QUEUE_PACKETS: u32 = 1000;

@@ -31,7 +31,7 @@ pub(crate) trait Kept: Serialize + DeserializeOwned + Clone {
     type Kind: Ord;
     /// Returns the measured configuration.
     fn kind(&self) -> Self::Kind;
-    /// Returns the testbed's edition, the duration of the runs, and their number.
+    /// Returns the testbed's edition, the duration of the runs in seconds, and the number of seeds.
     fn weight(&self) -> (u32, u32, usize);
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Told {
     pub(crate) new: usize,
     /// Old lines kept.
     pub(crate) kept: usize,
-    /// Old lines replaced by one of their kind.
+    /// Old lines replaced by a new one of their kind.
     pub(crate) replaced: usize,
     /// Old lines removed because another edition measured them.
     pub(crate) outdated: usize,

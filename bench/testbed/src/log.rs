@@ -12,7 +12,7 @@ pub(crate) struct Log {
     pub(crate) arrivals: Vec<Arrival>,
 }
 
-/// One packet and its arrival time.
+/// One packet and its arrival time, on the machine's monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
     pub(crate) packet: Packet,

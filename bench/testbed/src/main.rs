@@ -65,7 +65,7 @@ enum Command {
     Cell(One),
     /// Send packets over the loopback interface by every transport that this machine supports
     Smoke,
-    /// Entry points of processes in the guest
+    /// Entry point of the sending end in the guest
     #[command(hide = true)]
     Send,
     #[command(hide = true)]

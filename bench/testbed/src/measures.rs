@@ -29,7 +29,7 @@ pub(crate) struct Outcome {
     pub(crate) forward_bytes: u64,
     /// Bytes sent by the receiving end's interfaces, counted likewise.
     pub(crate) backward_bytes: u64,
-    /// Name and value of the sending end's counter of its own protocol.
+    /// Name and value of the sending end's packet counter of the transport's own protocol.
     pub(crate) own: (String, u64),
     /// Digest of the log.
     pub(crate) digest: String,
@@ -53,7 +53,7 @@ pub(crate) struct Wireless {
     pub(crate) air: air::Told,
     /// Packets with a bit error that reached the receiving application, or its authentication.
     pub(crate) damaged: u64,
-    /// Packets received in each whole second.
+    /// Packets received in each second of the offered duration, from the first arrival on.
     pub(crate) by_second: Vec<u64>,
 }
 
@@ -70,14 +70,14 @@ pub(crate) struct Shown {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measures {
     pub(crate) received: u64,
-    /// Payload rate from the first packet to the last.
+    /// Payload received from the first arrival to the last, the first packet excluded, per second.
     pub(crate) throughput_kbyte_per_s: f64,
     /// Mean absolute difference between each interarrival time and the interval between the due
     /// times.
     pub(crate) jitter_ms: f64,
     /// Standard deviation of the interarrival times.
     pub(crate) interarrival_sd_ms: f64,
-    /// One-way delay from a packet's due time to its arrival.
+    /// Minimum one-way delay from a packet's due time to its arrival; the percentiles follow.
     pub(crate) owd_min_ms: f64,
     pub(crate) owd_p50_ms: f64,
     pub(crate) owd_p95_ms: f64,
@@ -111,7 +111,8 @@ impl Outcome {
         })
     }
 
-    /// Returns a reason to distrust this outcome, if there is one.
+    /// Returns a reason to distrust this outcome: more packets arrived than were sent, or than the
+    /// counters explain. It returns `None` if there is no reason.
     pub(crate) fn doubt(&self) -> Option<String> {
         let Self { own: (name, own), measures: Measures { received, .. }, sent, .. } = self;
         // TCP segments may contain a few bytes more than a packet.
@@ -127,7 +128,7 @@ impl Outcome {
 }
 
 impl Shown {
-    /// Returns the quality of the video as received in `log`, with packets in order.
+    /// Returns the quality of the video from the packets in `log`, which are put in order first.
     pub(crate) fn of(video: &Video, log: &Log) -> Result<Self> {
         let delay = |it: &Arrival| it.at_nanos.saturating_sub(it.packet.due_nanos);
         let least = log.arrivals.iter().map(delay).min().unwrap_or_default();
@@ -199,7 +200,7 @@ fn ms(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// The paper's play-out limit.
+/// The paper's play-out limit, beyond the minimum one-way delay.
 const PLAYOUT: Duration = Duration::from_millis(30);
 
 #[cfg(test)]

@@ -8,14 +8,14 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 pub(crate) struct Packet {
     /// 0, 1, 2 ..; the maximum marks the end of the flow.
     pub(crate) number: u32,
-    /// Due time, on the machine's monotonic clock.
+    /// Due time in nanoseconds, on the machine's monotonic clock.
     pub(crate) due_nanos: u64,
 }
 
 impl Packet {
-    /// Size of every packet, as in the paper.
+    /// Bytes of every packet, as in the paper.
     pub(crate) const BYTES: usize = 1328;
-    /// Size of the number and the due time.
+    /// Bytes of the number and the due time.
     pub(crate) const HEADER_BYTES: usize = 12;
 
     /// Returns the packet that marks the end of the flow.
@@ -50,7 +50,7 @@ impl Packet {
         Ok(bytes)
     }
 
-    /// Returns whether a packet is authentic.
+    /// Returns whether a sealed packet is authentic.
     pub(crate) fn opens(bytes: &[u8; Self::BYTES]) -> bool {
         let mut bytes = *bytes;
         let (header, rest) = bytes.split_at_mut(Self::HEADER_BYTES);
@@ -59,7 +59,8 @@ impl Packet {
         opened.unwrap_or(false)
     }
 
-    /// Parses a packet; `None` if the bytes are not one.
+    /// Parses the number and the due time of a packet, sealed or not; `None` for another length
+    /// than [`BYTES`](Self::BYTES).
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.len() != Self::BYTES {
             return None;

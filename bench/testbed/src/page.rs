@@ -169,9 +169,9 @@ fn mean(value: f64, half_width: f64) -> String {
     if half_width < 0.05 { format!("{value:.1}") } else { format!("{value:.1} ± {half_width:.1}") }
 }
 
-/// Smallest visible difference.
+/// Smallest difference in PSNR that counts, in dB, because it is visible.
 const LEAST_DB: f64 = 0.1;
-/// With two seeds, the interval is as wide as twelve deviations.
+/// Minimum seeds of a comparison: with two, the interval is as wide as twelve deviations.
 const SEEDS_LEAST: usize = 3;
 const BEGIN: &str = "<!-- written by make transports -->";
 const END: &str = "<!-- end -->";

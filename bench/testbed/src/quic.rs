@@ -82,8 +82,8 @@ fn offer_all(schedule: &Schedule, begin: u64, offer: &mpsc::Sender<Packet>) -> u
     offered
 }
 
-/// Returns how many packets the connection accepted; when its buffer is full, the oldest are
-/// dropped.
+/// Sends packets as datagrams until the channel closes, and returns how many the connection
+/// accepted; when its buffer is full, the oldest are dropped.
 async fn datagrams(connection: &Connection, mut offers: mpsc::Receiver<Packet>) -> u64 {
     let mut taken = 0;
     while let Some(packet) = offers.recv().await {
@@ -93,7 +93,8 @@ async fn datagrams(connection: &Connection, mut offers: mpsc::Receiver<Packet>) 
     taken
 }
 
-/// Returns the number of packets for which streams were opened.
+/// Sends each frame's packets over a stream of its own until the channel closes. Returns the number
+/// of packets for which streams were opened.
 async fn streams(
     connection: &Connection,
     mut offers: mpsc::Receiver<Packet>,
@@ -255,9 +256,9 @@ fn certificate() -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>)> {
 const ED25519_PKCS8: [u8; 16] =
     [0x30, 0x2E, 2, 1, 0, 0x30, 5, 6, 3, 0x2B, 0x65, 0x70, 4, 0x22, 4, 0x20];
 const NAME: &str = "testbed";
-/// Ethernet's MTU minus IP and UDP headers.
+/// Maximum bytes of a UDP payload: Ethernet's MTU minus IP and UDP headers.
 const DATAGRAM_BYTES: u16 = 1452;
-/// More than 200 ms of packets, at one stream each.
+/// Maximum number of simultaneous streams: more than 200 ms of packets, at one stream each.
 const STREAMS_MAX: u32 = 4096;
 const OFFERS_MAX: usize = 4096;
 const CONNECTED_WITHIN: Duration = Duration::from_secs(60);

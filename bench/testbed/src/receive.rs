@@ -107,8 +107,10 @@ fn take(mut socket: &Socket, transport: Transport) -> Result<(Log, u64)> {
 }
 
 const BUFFER_BYTES: usize = 1 << 20;
-/// Handshakes get lost too, and are repeated after seconds.
+/// Timeout for the first packet: handshakes get lost too, and are repeated after seconds.
 const FIRST_WITHIN: Duration = Duration::from_secs(60);
+/// Timeout for the next datagram, after which the flow has ended.
 const DATAGRAM_TIMEOUT: Duration = Duration::from_secs(4);
-/// The end of a connection is signalled; TCP's timeouts double, up to two minutes.
+/// Timeout for the next packet of a connection, whose end is signalled. TCP's own timeouts double,
+/// up to two minutes.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(130);

@@ -43,26 +43,27 @@ impl Schedule {
         u32::try_from(self.0.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns a packet's due time; packets beyond the last one are due with it.
+    /// Returns a packet's due time from the start; packets beyond the last one are due with it.
     pub(crate) fn due(&self, number: u32) -> Duration {
         let due = self.0.get(number as usize).or(self.0.last());
         Duration::from_nanos(due.map_or(0, |due| due.nanos))
     }
 
-    /// Returns the frame of a packet.
+    /// Returns the frame of a packet; 0 for packets beyond the last one.
     pub(crate) fn frame(&self, number: u32) -> u32 {
         let due = self.0.get(number as usize);
         due.map_or(0, |due| u32::try_from(due.frame).unwrap_or(u32::MAX))
     }
 
-    /// Returns the due time of the last packet in this one's frame.
+    /// Returns the due time of the last packet in this one's frame, from the start; 0 for packets
+    /// beyond the last one.
     pub(crate) fn frame_complete(&self, number: u32) -> Duration {
         let rest = self.0.get(number as usize..).unwrap_or_default();
         let same = rest.iter().take_while(|due| due.frame == rest[0].frame);
         Duration::from_nanos(same.last().map_or(0, |due| due.nanos))
     }
 
-    /// Returns the mean rate, in bytes per second.
+    /// Returns the mean rate up to the last due time, in bytes per second.
     pub(crate) fn rate_bytes_per_s(&self) -> f64 {
         let seconds = self.due(u32::MAX).as_secs_f64().max(1e-3);
         (self.0.len() * Packet::BYTES) as f64 / seconds

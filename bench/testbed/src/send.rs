@@ -96,7 +96,8 @@ fn send(socket: &Socket, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Signals the end of the flow, and waits until all accepted packets are delivered.
+/// Signals the end of the flow. On a connection, it waits until all accepted packets are delivered,
+/// or a timeout passes.
 fn end(kind: Kind, socket: &Socket) -> Result<()> {
     if kind == Kind::Datagrams {
         for _ in 0..LAST_COPIES {
@@ -118,12 +119,13 @@ fn end(kind: Kind, socket: &Socket) -> Result<()> {
 
 const CONNECT_TRIES: u32 = 50;
 const CONNECT_AGAIN: Duration = Duration::from_millis(100);
-/// The receiver's queue is 5 packets: at 2000 kB/s it lasts 3 ms.
+/// Pause before another attempt while DCCP's queue is full. The queue is 5 packets, which last 3 ms
+/// at 2000 kB/s.
 const SEND_AGAIN: Duration = Duration::from_millis(1);
 const LAST_COPIES: u32 = 5;
-/// Longer than the longest delay of a packet.
+/// Interval of the packets that mark the end, longer than the longest delay of a packet.
 const LAST_EVERY: Duration = Duration::from_millis(50);
-/// TCP's timeouts double, up to two minutes.
+/// Maximum time until a stream is delivered: TCP's timeouts double, up to two minutes.
 const DRAINED_WITHIN: Duration = Duration::from_secs(130);
-/// SCTP's timeouts end at one minute.
+/// Maximum time until messages are delivered: SCTP's timeouts end at one minute.
 const MESSAGES_DRAINED_WITHIN: Duration = Duration::from_secs(65);

@@ -42,7 +42,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Returns the reason why this machine does not support a transport, if so.
+/// Returns the reason why this machine does not support a transport, or `None` if it does.
 fn missing(transport: Transport) -> Option<String> {
     if let Some(name) = transport.congestion_control() {
         let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -57,7 +57,10 @@ fn missing(transport: Transport) -> Option<String> {
     transport.open(End::Sender).err().map(|error| format!("the kernel has none of it ({error})"))
 }
 
-/// Returns the result of a transport that delivered.
+/// Sends for a second by a transport and returns its result in words.
+///
+/// # Errors
+/// If it does not deliver.
 fn pass(transport: Transport, place: Place) -> Result<String> {
     let cell = Cell {
         transport,

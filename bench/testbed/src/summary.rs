@@ -65,16 +65,20 @@ pub(crate) struct WirelessLine {
     pub(crate) owd_p99_ms: f64,
     pub(crate) owd_p99_ci: f64,
     pub(crate) network_bytes_per_byte: f64,
-    /// Shares of the packets towards the receiver that were dropped at the access point's full
-    /// queue, lost in the air, or damaged by a bit error.
+    /// Share of the packets towards the receiver that were dropped at the access point's full
+    /// queue.
     pub(crate) dropped_queue_share: f64,
+    /// Share of the packets towards the receiver that were lost in the air.
     pub(crate) lost_share: f64,
+    /// Share of the packets towards the receiver that were damaged by a bit error.
     pub(crate) damaged_share: f64,
-    /// Damaged packets, and how many of them reached the receiving application; if sealed, how many
-    /// failed authentication.
+    /// Packets towards the receiver that were damaged by a bit error, over all seeds.
     pub(crate) damaged: u64,
+    /// Damaged packets that reached the receiving application; if sealed, those that failed
+    /// authentication.
     pub(crate) damaged_came: u64,
-    /// Received kB per second: percentiles over the seconds of all seeds.
+    /// 10th percentile of the kB received in a second, over the seconds of all seeds; four more
+    /// percentiles follow.
     pub(crate) second_p10: f64,
     pub(crate) second_p25: f64,
     pub(crate) second_p50: f64,
@@ -101,7 +105,7 @@ pub(crate) struct VideoLine {
     pub(crate) psnr_ci: f64,
     pub(crate) ssim: f64,
     pub(crate) ssim_ci: f64,
-    /// Share of missing pictures.
+    /// Share of missing pictures if the receiver waits for every packet that arrives at all.
     pub(crate) frozen_share: f64,
     pub(crate) psnr_in_time_db: f64,
     pub(crate) psnr_in_time_ci: f64,
@@ -134,14 +138,14 @@ impl Mean {
         Self { value, deviation, count }
     }
 
-    /// Returns half the width of the 95 % confidence interval of the mean.
+    /// Returns half the width of the 95 % confidence interval of the mean; 0 for a single run.
     pub(crate) fn half_width(&self) -> f64 {
         let t = quantile(&T_975, self.count);
         t * self.deviation / (self.count as f64).sqrt()
     }
 
     /// Returns the distance from the mean within which another run falls with a probability of
-    /// 0.99.
+    /// 0.99; 0 for a single run.
     pub(crate) fn reach(&self) -> f64 {
         let t = quantile(&T_995, self.count);
         t * self.deviation * (1.0 + 1.0 / self.count as f64).sqrt()
@@ -309,7 +313,8 @@ fn video_line(outcomes: &[&Outcome], codec: Codec) -> VideoLine {
     }
 }
 
-/// Returns the mean, and half the width of its confidence interval.
+/// Returns the mean of a value over the outcomes, and half the width of its 95 % confidence
+/// interval.
 fn mean(outcomes: &[&Outcome], value: impl Fn(&Outcome) -> f64) -> (f64, f64) {
     let values: Vec<f64> = outcomes.iter().map(|outcome| value(outcome)).collect();
     let mean = Mean::of(&values);
@@ -326,12 +331,12 @@ fn network_bytes_per(outcome: &Outcome, packets: u64) -> f64 {
     bytes as f64 / (packets * Packet::BYTES as u64) as f64
 }
 
-/// Rounds to the precision of the file; a run's figures are not more exact.
+/// Rounds to the four decimals of the file; a run's figures are not more exact.
 fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
-/// Returns Student's t quantile for `count` runs.
+/// Returns the quantile for `count` runs: 0 for a single run, and that of six for more than six.
 fn quantile(quantiles: &[f64; 5], count: usize) -> f64 {
     match count {
         0 | 1 => 0.0,
@@ -340,8 +345,9 @@ fn quantile(quantiles: &[f64; 5], count: usize) -> f64 {
     }
 }
 
-/// For two to six runs.
+/// Quantiles of Student's t distribution at 0.975, for two to six runs.
 const T_975: [f64; 5] = [12.706, 4.303, 3.182, 2.776, 2.571];
+/// Quantiles of Student's t distribution at 0.995, for two to six runs.
 const T_995: [f64; 5] = [63.657, 9.925, 5.841, 4.604, 4.032];
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::transport::ABANDONED_AFTER;
 pub(crate) struct Offered {
     /// Packets accepted by the socket.
     pub(crate) taken: u64,
-    /// Packets abandoned before the socket.
+    /// Packets abandoned by the application before the socket.
     pub(crate) abandoned: u64,
 }
 
@@ -60,7 +60,8 @@ pub(crate) fn offer(cell: &Cell, schedule: &Schedule, socket: &Socket) -> Result
     Ok(offered)
 }
 
-/// Waits until the socket has room, at most until `last`.
+/// Waits until the socket has room, at most until `last` in nanoseconds, and returns whether it
+/// has.
 fn has_room(socket: &Socket, last: Option<u64>) -> Result<bool> {
     loop {
         let left = last.map(|last| Duration::from_nanos(last.saturating_sub(clock::now())));
@@ -94,5 +95,5 @@ fn send(socket: &Socket, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Three packets.
+/// Maximum unsent bytes in the kernel: three packets.
 const UNSENT_BYTES_MAX: u32 = 4096;

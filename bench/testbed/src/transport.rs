@@ -24,7 +24,7 @@ pub(crate) enum Transport {
     Reno,
     /// TCP Reno with the largest windows that the kernel grants on request.
     RenoLarge,
-    /// TCP Westwood+ with the same windows.
+    /// TCP Westwood+ with the largest windows that the kernel grants on request.
     Westwood,
     /// DCCP with CCID 2.
     Dccp,
@@ -45,11 +45,11 @@ pub(crate) enum Transport {
     Mptcp,
     /// TCP Cubic whose application abandons frames that would be late.
     CubicTimed,
-    /// The same over TCP BBR.
+    /// TCP BBR whose application abandons frames that would be late.
     BbrTimed,
     /// QUIC with Cubic and one stream per frame, reset once it would be late.
     QuicStreams,
-    /// The same with BBR.
+    /// QUIC with BBR and one stream per frame, reset once it would be late.
     QuicStreamsBbr,
     /// QUIC datagrams, without retransmission; Cubic.
     QuicDatagrams,
@@ -120,7 +120,7 @@ impl Transport {
         }
     }
 
-    /// Returns the name of the TCP congestion control.
+    /// Returns the kernel's name of the TCP congestion control; `None` for other protocols.
     pub(crate) fn congestion_control(self) -> Option<&'static str> {
         match self {
             Self::Reno | Self::RenoLarge => Some("reno"),
@@ -189,7 +189,8 @@ impl Transport {
         Ok(socket)
     }
 
-    /// Returns the size to request for the send and receive buffers; the kernel doubles it.
+    /// Returns the bytes to request for the send and receive buffers, which the kernel doubles;
+    /// `None` for the kernel's own sizes.
     fn buffer_bytes(self) -> Option<usize> {
         match self {
             Self::Reno => Some(16 << 10),
@@ -208,9 +209,9 @@ impl fmt::Display for Transport {
     }
 }
 
-/// Maximum that the kernel grants on request, by its default `rmem_max`.
+/// Maximum bytes of a buffer that the kernel grants on request, by its default `rmem_max`.
 const BUFFER_BYTES_MAX: usize = 212_992;
-/// An arbitrary number, equal at both ends.
+/// DCCP's service code: an arbitrary number, equal at both ends.
 const SERVICE: u32 = 42;
 /// Deadline of Tautline's media, and of all transports that abandon data.
 pub(crate) const ABANDONED_AFTER: Duration = Duration::from_millis(200);

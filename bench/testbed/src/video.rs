@@ -33,7 +33,8 @@ pub(crate) struct Video {
 /// Quality of the shown pictures relative to the originals.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Quality {
-    /// PSNR of luma, the mean over pictures; a missing picture is replaced by the one before it.
+    /// Mean over pictures of the PSNR of luma, in dB; a missing picture is replaced by the one
+    /// before it.
     pub(crate) psnr_db: f64,
     pub(crate) ssim: f64,
     /// Share of missing pictures.
@@ -92,7 +93,8 @@ impl Video {
         Ok(Quality { psnr_db: psnr / count, ssim: ssim / count, frozen_share })
     }
 
-    /// Decodes `stream` with ffmpeg, and returns the pictures, each with its time in seconds.
+    /// Decodes `stream` with ffmpeg, and returns the pictures, each with its presentation time in
+    /// seconds on the stream's own clock.
     fn decode(&self, stream: &[u8]) -> Result<Vec<(f64, Picture)>> {
         let _ = fs::remove_file(&self.times);
         let size = format!("{WIDTH}x{HEIGHT}");
@@ -141,7 +143,7 @@ fn code(pictures: &[Picture], codec: Codec) -> Result<Vec<u8>> {
     Ok(stream)
 }
 
-/// Runs a program with `input`, and returns its output.
+/// Runs a program with `input` as its standard input, and returns its standard output.
 fn pipe(mut command: Command, input: Vec<u8>) -> Result<Vec<u8>> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().context("video needs ffmpeg")?;
@@ -241,7 +243,7 @@ impl Codec {
 
 const WIDTH: usize = 640;
 const HEIGHT: usize = 368;
-/// Picture rate, that of PAL.
+/// Pictures per second, as in PAL.
 const PICTURES_PER_SECOND: u32 = 25;
 const COURSE: u64 = 1;
 const HEAD_START_S: u32 = 5;

@@ -26,7 +26,7 @@ impl Share {
         self.place
     }
 
-    /// Returns its cells, in order.
+    /// Returns this worker's cells, in order.
     pub(crate) fn of<T: Copy>(self, cells: &[T]) -> Vec<T> {
         cells.iter().copied().skip(self.place as usize).step_by(self.count as usize).collect()
     }

@@ -9,7 +9,7 @@ pub(super) struct Experiment {
     pub(super) key: String,
     /// Name of its mutation; `None` if its file states a reason for having none.
     pub(super) mutation: Option<String>,
-    /// Its file, from the repository's root.
+    /// Path of the file that declares it, from the repository's root.
     pub(super) file: String,
 }
 

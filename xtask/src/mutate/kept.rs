@@ -22,17 +22,19 @@ pub(super) struct Kept {
 struct Record {
     /// [`Tree::name`] of the code that ran.
     tree: String,
-    /// Outcomes of the unchanged code, by experiment.
+    /// Outcomes of the unchanged code, by key of the experiment.
     baseline: BTreeMap<String, Outcome>,
-    /// Outcomes by mutation and experiment.
+    /// Outcomes under a mutation, by [`name`].
     mutated: BTreeMap<String, Outcome>,
 }
 
 impl Kept {
-    /// Reads the stored outcomes of this code, and discards those of other code.
+    /// Reads the stored outcomes of this code. It discards those of other code, those of unchanged
+    /// experiments that were not within tolerance, and skipped ones, so that they are measured
+    /// again.
     ///
     /// # Errors
-    /// If the file exists and cannot be read.
+    /// If the file exists and is unreadable or malformed.
     pub(super) fn of(tree: &Tree) -> Result<Self> {
         let file = tree.kept();
         let mut record = Record::default();
@@ -49,12 +51,12 @@ impl Kept {
         Ok(Self { file, record })
     }
 
-    /// Returns the outcome of an unchanged experiment.
+    /// Returns the stored outcome of an unchanged experiment.
     pub(super) fn baseline(&self, key: &str) -> Option<&Outcome> {
         self.record.baseline.get(key)
     }
 
-    /// Returns the outcome of an experiment under a mutation.
+    /// Returns the stored outcome of an experiment under a mutation.
     pub(super) fn mutated(&self, mutation: &Mutation, key: &str) -> Option<&Outcome> {
         self.record.mutated.get(&name(mutation, key))
     }

@@ -18,7 +18,7 @@ pub(super) struct List {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mutation {
-    /// Its name on the command line and as a folder.
+    /// Its name on the command line and of its results folder, of lower-case letters and hyphens.
     pub(super) name: String,
     /// Description of the change.
     pub(super) what: String,
@@ -34,7 +34,7 @@ pub(crate) struct Mutation {
 }
 
 impl Mutation {
-    /// Returns the text that occurs once in the file.
+    /// Returns the text that occurs once in the file and contains `from`.
     pub(super) fn place(&self) -> &str {
         self.place.as_deref().unwrap_or(&self.from)
     }
@@ -48,8 +48,9 @@ impl List {
     }
 }
 
-/// Lists invalid mutations: of a missing or repeated line, of the lab itself, of more than one
-/// line, or of no experiment; and experiments whose mutation is missing.
+/// Lists invalid mutations and their faults: the place is not in the file exactly once, is no code
+/// of the product, or spans lines; the name is wrong, repeated, or of no experiment; or nothing
+/// changes. It also lists experiments whose mutation is missing.
 pub(crate) fn faults(list: &Source, sources: &[Source]) -> Vec<String> {
     let parsed = match List::parse(&list.text) {
         Ok(parsed) => parsed,

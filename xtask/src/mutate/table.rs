@@ -14,7 +14,8 @@ pub(super) struct Line<'a> {
     pub(super) mutated: &'a Outcome,
 }
 
-/// Writes the patches, then the results of each experiment, unchanged and mutated.
+/// Returns the table's text: the change of each mutation, then the outcomes of each experiment,
+/// unchanged and mutated.
 pub(super) fn of(lines: &[Line<'_>]) -> String {
     let mut text = String::new();
     for mutations in lines.chunk_by(|a, b| a.mutation.name == b.mutation.name) {
@@ -42,7 +43,7 @@ pub(super) fn of(lines: &[Line<'_>]) -> String {
     text
 }
 
-/// Returns the first few rows, and the number of the others.
+/// Returns the first [`SHOWN`] rows, and the number of the others if there are any.
 fn shown(rows: &[String]) -> String {
     let first = rows[..rows.len().min(SHOWN)].join("; ");
     match rows.len().checked_sub(SHOWN) {

@@ -24,7 +24,8 @@ pub(super) const CHOSEN: &str = "TAUTLINE_MUTATION";
 pub(super) struct Tree {
     /// Absolute path of target/mutate in the repository.
     folder: PathBuf,
-    /// Hash of the compiled product: equal names mean equal code.
+    /// Hash of the product's committed files in hexadecimal: equal names mean equal code. The
+    /// mutations are not part of it.
     pub(super) name: String,
 }
 
@@ -71,7 +72,7 @@ impl Tree {
         self.folder.join("tree")
     }
 
-    /// Returns the build folder.
+    /// Returns cargo's target folder of the checkout.
     pub(super) fn build(&self) -> PathBuf {
         self.folder.join("build")
     }
@@ -86,7 +87,8 @@ impl Tree {
         self.folder.join("kept.json")
     }
 
-    /// Returns the mutated files of an earlier run, and their modification times.
+    /// Returns the files of these mutations as an earlier run left them; files that do not exist
+    /// are left out.
     fn armed_files(&self, mutations: &[Mutation]) -> Left {
         let left = |mutation: &Mutation| {
             let path = self.root().join(&mutation.file);
@@ -117,10 +119,14 @@ impl Tree {
     }
 }
 
-/// File contents and modification times, by path.
+/// Contents and modification times of files, by path from the checkout's root.
 type Left = BTreeMap<String, (String, SystemTime)>;
 
-/// Returns a file's text with its mutations built in.
+/// Returns a file's text with its mutations built in, and with a function for each that returns
+/// whether it is chosen.
+///
+/// # Errors
+/// If the place of a mutation is not in the text exactly once.
 fn armed(mut text: String, mutations: &[&Mutation]) -> Result<String> {
     for mutation in mutations {
         let Mutation { name, from, to, .. } = mutation;
@@ -141,8 +147,8 @@ fn armed(mut text: String, mutations: &[&Mutation]) -> Result<String> {
     Ok(text)
 }
 
-/// Hashes git's list of the product's files; tests, benches, examples and documents are not in the
-/// binary, and are left out.
+/// Returns the hash of git's list of files, as 16 hexadecimal digits. Tests, benches, examples and
+/// documents are left out, because they are not in the binary.
 fn name_of(files: &str) -> String {
     let is_read = |line: &&str| {
         let aside = ["/tests/", "/benches/", "/examples/"].iter().any(|part| line.contains(part));

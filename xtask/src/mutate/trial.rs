@@ -15,11 +15,12 @@ use super::tree::{CHOSEN, Tree};
 pub(super) enum Outcome {
     /// Every judged row is within its tolerance.
     Within,
-    /// These rows are out of tolerance.
+    /// Names of the rows that are out of tolerance, at least one.
     Out(Vec<String>),
-    /// It failed; its last output.
+    /// The last line of output of an experiment that failed or timed out.
     Failed(String),
-    /// It was skipped, with its missing prerequisites: neither within nor detected.
+    /// The missing prerequisites of a skipped experiment, which is neither within tolerance nor
+    /// out.
     Skipped(String),
 }
 
@@ -54,10 +55,10 @@ pub(super) fn build(tree: &Tree) -> Result<()> {
 }
 
 /// Runs experiments in quick mode, with a mutation or unchanged: together, as `tautline lab run`
-/// does, then alone those that did not finish.
+/// does, then alone those that did not finish. The outcomes are in the order of `keys`.
 ///
 /// # Errors
-/// If none can be started, or rows cannot be read.
+/// If a process cannot be started, or a record cannot be read.
 pub(super) fn measure(tree: &Tree, chosen: Option<&str>, keys: &[&str]) -> Result<Vec<Outcome>> {
     let results = tree.results(chosen.unwrap_or(AS_IT_STANDS));
     fs::create_dir_all(&results)?;
@@ -85,7 +86,7 @@ pub(super) fn measure(tree: &Tree, chosen: Option<&str>, keys: &[&str]) -> Resul
     Ok(outcomes)
 }
 
-/// Runs experiments, and returns the last line of output.
+/// Runs experiments in one process, and returns its last line of output or that it timed out.
 fn run(tree: &Tree, results: &Path, chosen: Option<&str>, keys: &[&str]) -> Result<String> {
     let log = results.join(format!("{}.log", keys.first().context("no experiments")?));
     let seconds_max = SECONDS_MAX + SECONDS_MORE * (keys.len() - 1);
@@ -108,7 +109,8 @@ fn run(tree: &Tree, results: &Path, chosen: Option<&str>, keys: &[&str]) -> Resu
     Ok(last_words(&fs::read_to_string(&log)?).to_owned())
 }
 
-/// Returns the last line of a process's output; for a panic, its message.
+/// Returns the message of the first panic in a process's output, or else the last line that is not
+/// blank.
 fn last_words(said: &str) -> &str {
     let mut lines = said.lines();
     let of_panic = lines.find(|line| line.contains(" panicked at ")).and_then(|_| lines.next());
@@ -116,7 +118,7 @@ fn last_words(said: &str) -> &str {
     of_panic.or_else(last).unwrap_or("without a word").trim()
 }
 
-/// Returns whether an experiment's record is newer than the binary.
+/// Returns whether an experiment has a record, and it is newer than the binary.
 fn is_of_this_build(tree: &Tree, results: &Path, key: &str) -> bool {
     let made_at = |file: &Path| file.metadata().and_then(|file| file.modified()).ok();
     let record = made_at(&results.join(key).join(RECORD));
@@ -172,13 +174,14 @@ fn out_of_tolerance(rows: &Path) -> Result<Vec<String>> {
     Ok(out)
 }
 
-/// The file that an experiment writes last.
+/// Name of the file that an experiment writes last.
 const RECORD: &str = "result.json";
-/// Results folder of the unchanged code.
+/// Name of the results folder of the unchanged code.
 const AS_IT_STANDS: &str = "as-it-stands";
-/// Timeout, several times the slowest experiment: a mutation may prevent one from ending.
+/// Timeout of a run's first experiment in seconds, several times that of the slowest: a mutation
+/// may prevent one from ending.
 const SECONDS_MAX: usize = 600;
-/// Additional time for each further experiment.
+/// Additional seconds for each further experiment of a run.
 const SECONDS_MORE: usize = 60;
 /// Exit code of coreutils' timeout.
 const TIMED_OUT: i32 = 124;

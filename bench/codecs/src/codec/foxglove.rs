@@ -173,7 +173,7 @@ struct Field {
     number: i32,
 }
 
-/// Name, offset and number type (7: float32, 1: uint8).
+/// Name, offset in bytes and number type (7: float32, 1: uint8) of each number of a point.
 const FIELDS: [(&str, u32, i32); 4] = [("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 1)];
 const NANOS: u64 = 1_000_000_000;
 

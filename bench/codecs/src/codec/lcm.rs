@@ -71,5 +71,6 @@ fn point(bytes: &[u8; POINT]) -> Point {
 
 const HEAD: usize = 36;
 const POINT: usize = 13;
-/// LCM derives it from the field names; any other number costs the same.
+/// Fingerprint of the type. LCM derives it from the field names; this one is invented, which costs
+/// the same.
 const FINGERPRINT: u64 = 0x5A17_0C1D_A27A_0001;

@@ -89,8 +89,8 @@ pub(crate) fn point_from(record: &[u8; RECORD]) -> Point {
     zerocopy::transmute!(*record)
 }
 
-/// Size of the three numbers of [`Info`].
+/// Bytes of the three numbers of [`Info`].
 pub(crate) const HEAD: usize = 24;
-/// Size of a point's record.
+/// Bytes of a point's record.
 pub(crate) const RECORD: usize = 16;
 const WHOLE_HEAD: usize = HEAD + 8;

@@ -137,9 +137,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Name, offset, datatype (7: FLOAT32, 2: UINT8).
+/// Name, offset in bytes and datatype (7: FLOAT32, 2: UINT8) of each number of a point.
 const FIELDS: [(&str, u32, u8); 4] = [("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 2)];
 const ENCAPSULATION: [u8; 4] = [0, 1, 0, 0];
 const NANOS: u64 = 1_000_000_000;
-/// Maximum size of everything but the data.
+/// Maximum bytes of everything but the data.
 const HEAD_MAX: usize = 256;

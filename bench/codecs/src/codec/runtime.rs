@@ -78,7 +78,7 @@ impl Runtime {
         Ok(answer)
     }
 
-    /// Returns sum, y and normal form of a message.
+    /// Returns the sum, the middle y and the normal form of a message.
     fn read(&mut self, bytes: &[u8]) -> Read<(f64, f32, Cloud)> {
         let answer = self.ask(b'r', bytes)?;
         let (letter, rest) = answer.split_first().ok_or_else(|| refused("no answer"))?;

@@ -4,7 +4,7 @@ use super::Case;
 use crate::measure::Work;
 use crate::memory::frozen;
 
-/// Repeated encoding of each block of a case; the output must stay the same.
+/// Repeated encoding of each block of a case; every encoding of a block must have the same output.
 pub(super) struct Encoding<'a, E> {
     /// Writes the repair packets of the source packets.
     encode: E,

@@ -52,7 +52,8 @@ struct Decoder<'a> {
 
 struct Recovery<'a> {
     originals: Vec<&'a [u8]>,
-    /// The only form that it accepts: it allocates the packets that it restores.
+    /// Packets of a block, `None` for lost ones: the only form that the crate accepts. It allocates
+    /// the packets that it restores.
     packets: Vec<Option<Vec<u8>>>,
 }
 

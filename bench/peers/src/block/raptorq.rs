@@ -108,7 +108,7 @@ struct Decoder {
 struct Recovery {
     data: Vec<u8>,
     packets: Vec<EncodingPacket>,
-    /// Packets for the decoder.
+    /// Packets of the present block that reach the decoder.
     received: Vec<EncodingPacket>,
     restored: Option<Vec<u8>>,
 }

@@ -112,7 +112,7 @@ struct Decodings<'a> {
 struct Recovery<'a> {
     sources: Vec<&'a [u8]>,
     packets: Vec<CodedPacket>,
-    /// Packets for the decoder.
+    /// Packets of the present block that reach the decoder.
     received: Vec<CodedPacket>,
     restored: Option<Vec<Vec<u8>>>,
 }

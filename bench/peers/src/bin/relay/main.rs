@@ -42,18 +42,20 @@ struct Arguments {
     strict: bool,
 }
 
-/// A relay between two sockets.
+/// A relay between two sockets, or a direct connection.
 struct Relay {
     name: &'static str,
+    /// The relay's process; `None` for the direct connection.
     process: Option<Child>,
     from: UdpSocket,
     to: UdpSocket,
-    /// Header in front of each datagram to the relay.
+    /// Header in front of each datagram to the relay; empty for the direct connection.
     head: Vec<u8>,
 }
 
 /// Results of one relay.
 struct Figures {
+    /// CPU seconds that the relay's process used; 0 for the direct connection.
     seconds_of_processor: f64,
     received: u64,
     delays: Vec<Duration>,
@@ -97,7 +99,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Carries the datagrams, and ends the relay.
+/// Sends `count` datagrams through the relay, and ends it.
 fn carry(mut relay: Relay, count: u64, arguments: &Arguments) -> Result<Figures> {
     let process = relay.process.as_ref().map(Child::id);
     let before = process.map(processor_seconds).transpose()?;
@@ -178,7 +180,7 @@ fn free_port() -> Result<u16> {
     Ok(socket()?.local_addr()?.port())
 }
 
-/// Returns the CPU time of a process, user and system.
+/// Returns the CPU seconds that a process has used, user and system.
 fn processor_seconds(process: u32) -> Result<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).context("it has ended")?;
     // The name may contain blanks and parentheses; the fields after it do not.
@@ -212,9 +214,11 @@ const BUFFER_BYTES: usize = 4 << 20;
 const DIRECT: &str = "none, direct";
 /// Maximum CPU seconds of a relay for 8 Gbit of 1200-byte datagrams.
 const SECONDS_MAX: f64 = 8.0;
-/// Larger than any message of a relay itself.
+/// Minimum bytes of a datagram: more than any message of a relay itself, so that the receiver can
+/// tell them apart.
 const BYTES_MIN: usize = 256;
-/// Offset behind a sealed datagram's header.
+/// Offset of the sending time in a datagram's payload, after a sealed datagram's header.
 const STAMP_AT: usize = 16;
-/// USER_HZ, the same on every current Linux machine.
+/// Unit of CPU time in `/proc`, in ticks per second: USER_HZ, the same on every current Linux
+/// machine.
 const TICKS_PER_SECOND: f64 = 100.0;

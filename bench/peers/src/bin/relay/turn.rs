@@ -57,7 +57,10 @@ fn bind(from: &UdpSocket, to: &UdpSocket) -> Result<()> {
     ask(from, CHANNEL_BIND, &[&number[..], &peer].concat())
 }
 
-/// Sends a request until an answer arrives, which must be a success.
+/// Sends a request until an answer arrives.
+///
+/// # Errors
+/// If the answer is no success, or 100 requests have none.
 fn ask(socket: &UdpSocket, method: u16, attributes: &[u8]) -> Result<()> {
     let mut request = method.to_be_bytes().to_vec();
     request.extend_from_slice(&(attributes.len() as u16).to_be_bytes());

@@ -40,7 +40,8 @@ pub struct Measures {
     pub digest: u64,
 }
 
-/// Computes the measures of a run of length `length`.
+/// Computes the measures of a run of length `length`. Those of shares, units and packets leave out
+/// the time before [`WARM_UP`].
 pub(super) fn of(trail: &Trail, bottleneck: &Bottleneck, length: Duration) -> Measures {
     let time = Instant::ZERO + WARM_UP..Instant::ZERO + length;
     let seconds = time.end.since(time.start).as_secs_f64();

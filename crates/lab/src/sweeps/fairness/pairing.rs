@@ -4,7 +4,7 @@ use std::fmt;
 
 use tautline_units::{Duration, Instant};
 
-/// The flow that competes with a session started at time zero.
+/// The flow that competes with a session started at time zero. Its start is exact to 99 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pairing {
     /// Another session, started at the same time.
@@ -13,11 +13,11 @@ pub enum Pairing {
     Later,
     /// Another session started at the same time, whose return path is longer by two round trips.
     Farther,
-    /// Bulk data over TCP with CUBIC, from the first second on.
+    /// Bulk data over TCP with CUBIC, started 1 s later.
     Cubic,
-    /// Bulk data over TCP with BBRv1, from the first second on.
+    /// Bulk data over TCP with BBRv1, started 1 s later.
     Bbr,
-    /// A call with libwebrtc's congestion control, from the first second on.
+    /// A call with libwebrtc's congestion control, started 1 s later.
     Gcc,
 }
 

@@ -163,7 +163,8 @@ struct Screen {
     downlink: Downlink,
     decoders: Vec<StripDecoder>,
     clean: Vec<StripDecoder>,
-    /// Pictures of the lossless decoders that are still to be shown.
+    /// Output of the lossless decoders that the operator has not been shown yet, by picture and
+    /// strip. It never shows those of lost slices.
     wanted: BTreeMap<(u32, u8), Picture>,
     /// For each picture: the strips shown, those that differ from their encoder's state, and the
     /// sum of squared luma errors.
