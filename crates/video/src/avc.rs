@@ -2,6 +2,7 @@
 
 mod activity;
 mod bits;
+mod border4;
 mod cavlc;
 mod deblock;
 mod decide;

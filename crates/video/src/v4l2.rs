@@ -1,245 +1,21 @@
 //! Video4Linux cameras: a device behind a trait, the choice of its mode, and its pictures.
 
+mod code;
+mod device;
+mod fraction;
+mod mode;
 mod native;
 
 use std::fmt;
-use std::io;
 use std::str::FromStr;
-use std::time::Duration;
 
-pub use self::native::Kernel;
+pub use code::Code;
+pub use device::{Device, Set, Taken};
+pub use fraction::Fraction;
+pub use mode::{Mode, list};
+pub use native::Kernel;
 
-use crate::pixels::Format;
-use crate::{Enlargement, Layout};
-
-/// A camera as the kernel presents it: the port that [`Kernel`] and recorded devices in tests
-/// implement.
-pub trait Device: Send {
-    /// Returns the device's own name.
-    fn name(&self) -> &str;
-
-    /// Returns all capture modes, including those with an [obstacle](Mode::obstacle).
-    ///
-    /// # Errors
-    /// Returns any error of the system.
-    fn modes(&mut self) -> io::Result<Vec<Mode>>;
-
-    /// Sets a mode, and returns the one that the driver chose.
-    ///
-    /// # Errors
-    /// Returns any error of the system.
-    fn set(&mut self, mode: &Mode) -> io::Result<Set>;
-
-    /// Starts capturing.
-    ///
-    /// # Errors
-    /// Returns any error of the system.
-    fn start(&mut self) -> io::Result<()>;
-
-    /// Waits for a picture and copies the newest into `bytes`; older waiting ones are dropped.
-    ///
-    /// # Errors
-    /// Returns any error of the system; [`io::ErrorKind::TimedOut`] if none arrives within
-    /// `timeout`, [`io::ErrorKind::WouldBlock`] if the device signalled a picture but delivered
-    /// none.
-    fn take(&mut self, timeout: Duration, bytes: &mut Vec<u8>) -> io::Result<Taken>;
-}
-
-/// Metadata of a captured picture.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Taken {
-    /// Driver's timestamp on the machine's monotonic clock; `None` if it is of another clock.
-    pub at: Option<Duration>,
-    /// True if the timestamp is the start of exposure; otherwise it is the arrival of the last row.
-    pub is_of_start: bool,
-    /// True if the driver reports missing data.
-    pub is_damaged: bool,
-    /// Number of older waiting pictures that were dropped.
-    pub left_out: u32,
-    /// Driver's number of the picture, increased by one with each capture, wrapping; some drivers
-    /// leave it at 0.
-    pub sequence: u32,
-}
-
-/// Pixel format of a device.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Code {
-    /// 4:2:0 in two planes.
-    Nv12,
-    /// 4:2:0 in three planes.
-    I420,
-    /// 4:2:2, two pixels in four bytes, luma first.
-    Yuyv,
-    /// 4:2:2, two pixels in four bytes, chroma first.
-    Uyvy,
-    /// Luma only: black and white.
-    Grey,
-    /// One JPEG per picture: most USB cameras have their large sizes only in this format.
-    Mjpeg,
-    /// Unsupported format, by its four-character code.
-    Other([u8; 4]),
-}
-
-impl Code {
-    const ALL: [(Self, &str, [u8; 4]); 7] = [
-        (Self::Nv12, "nv12", *b"NV12"),
-        (Self::I420, "i420", *b"YU12"),
-        (Self::Yuyv, "yuyv", *b"YUYV"),
-        (Self::Uyvy, "uyvy", *b"UYVY"),
-        (Self::Grey, "grey", *b"GREY"),
-        (Self::Mjpeg, "mjpeg", *b"MJPG"),
-        (Self::Mjpeg, "jpeg", *b"JPEG"),
-    ];
-
-    /// Returns the layout of the pixels; `None` for compressed and unsupported formats.
-    pub fn pixels(self) -> Option<Format> {
-        match self {
-            Self::Nv12 => Some(Format::Nv12),
-            Self::I420 => Some(Format::I420),
-            Self::Yuyv => Some(Format::Yuyv),
-            Self::Uyvy => Some(Format::Uyvy),
-            Self::Grey => Some(Format::Grey),
-            Self::Mjpeg | Self::Other(_) => None,
-        }
-    }
-
-    /// Returns the reason why the format is not supported; `None` if it is.
-    fn obstacle(self) -> Option<&'static str> {
-        let Self::Other(four) = self else { return None };
-        Some(match &four {
-            b"H264" | b"AVC1" | b"M264" => "H.264 is not decoded here yet",
-            b"HEVC" => "H.265 is not decoded here",
-            b"Y10 " | b"Y12 " | b"Y14 " | b"Y16 " => "grey of more than 8 bits is not read here",
-            b"BA81" | b"GBRG" | b"GRBG" | b"RGGB" => {
-                "a sensor's raw colours are not read here: its driver needs an ISP before it"
-            }
-            _ => "this form of pixels is not read here",
-        })
-    }
-
-    fn of(four: u32) -> Self {
-        let four = four.to_le_bytes();
-        let found = Self::ALL.iter().find(|(.., code)| *code == four);
-        found.map_or(Self::Other(four), |(code, ..)| *code)
-    }
-
-    fn four(self) -> u32 {
-        let four = match self {
-            Self::Other(four) => Some(four),
-            _ => Self::ALL.iter().find(|(code, ..)| *code == self).map(|(.., four)| *four),
-        };
-        u32::from_le_bytes(four.unwrap_or_default())
-    }
-}
-
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::Other(four) = self {
-            let letters = four.map(|letter| match letter.is_ascii_graphic() {
-                true => char::from(letter.to_ascii_lowercase()),
-                false => ' ',
-            });
-            return f.write_str(String::from_iter(letters).trim());
-        }
-        let found = Self::ALL.iter().find(|(code, ..)| code == self);
-        f.write_str(found.map_or("", |(_, name, _)| name))
-    }
-}
-
-/// Positive fraction of two whole numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Fraction([u32; 2]);
-
-impl Fraction {
-    /// Returns `over / under`; `None` if either is zero.
-    pub fn new(over: u32, under: u32) -> Option<Self> {
-        (over > 0 && under > 0).then_some(Self([over, under]))
-    }
-
-    /// Returns the numerator.
-    pub fn over(self) -> u32 {
-        self.0[0]
-    }
-
-    /// Returns the denominator.
-    pub fn under(self) -> u32 {
-        self.0[1]
-    }
-}
-
-/// A capture mode of a device.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Mode {
-    /// Pixel format.
-    pub code: Code,
-    /// Pixels in a row, and rows.
-    pub size: [u32; 2],
-    /// Seconds between two pictures, if known.
-    pub interval: Option<Fraction>,
-}
-
-impl Mode {
-    /// Returns the rate in pictures per second, if known.
-    pub fn pictures_per_second(&self) -> Option<f64> {
-        self.interval.map(|interval| f64::from(interval.under()) / f64::from(interval.over()))
-    }
-
-    /// Returns the reason why pictures of this mode cannot be used; `None` if they can.
-    ///
-    /// Applies to listed modes, to the chosen mode and to the mode that a driver set.
-    pub fn obstacle(&self) -> Option<&'static str> {
-        let [width, height] = self.size;
-        if let Some(words) = self.code.obstacle() {
-            return Some(words);
-        }
-        if width % 2 != 0 || height % 2 != 0 {
-            return Some("its sides are not both even");
-        }
-        let layout = Layout::of_sensor(width as usize, height as usize);
-        match layout.and_then(|layout| Enlargement::of(&layout)) {
-            Ok(_) => None,
-            Err(_) if width.max(height) > SIDE_MAX => Some("a side is longer than 8192"),
-            Err(_) => Some("its shorter side is too short for its longer one"),
-        }
-    }
-}
-
-/// Returns one line that lists a device's modes, at most 32, with the reason after each unusable
-/// one.
-pub fn list(modes: &[Mode]) -> String {
-    let mode = |mode: &Mode| match mode.obstacle() {
-        Some(words) => format!("{mode} ({words})"),
-        None => mode.to_string(),
-    };
-    let (told, rest) = modes.split_at(modes.len().min(LISTED_MAX));
-    let mut told: Vec<String> = told.iter().map(mode).collect();
-    if !rest.is_empty() {
-        told.push(format!("and {} more", rest.len()));
-    }
-    told.join(", ")
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [width, height] = self.size;
-        write!(f, "{} {width}x{height}", self.code)?;
-        match self.pictures_per_second() {
-            Some(rate) => write!(f, "@{}", (rate * 100.0).round() / 100.0),
-            None => Ok(()),
-        }
-    }
-}
-
-/// A mode as set by the driver.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Set {
-    /// The mode, which may differ from the requested one.
-    pub mode: Mode,
-    /// Bytes from one row to the next; 0 if the driver does not report it.
-    pub stride: usize,
-    /// True if samples are full-range (0 to 255) rather than 16 to 235.
-    pub is_full_range: bool,
-}
+use mode::SIDE_MAX;
 
 /// A requested mode, such as `mjpeg 1280x720@30`, or any part of that.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -334,10 +110,6 @@ const SIZE_PREFERRED: f64 = 1280.0 * 720.0;
 /// Pictures per second below which a mode is chosen only if no other is available: driving suffers
 /// more from fewer pictures than from fewer pixels.
 const RATE_LEAST: f64 = 25.0;
-/// Maximum side of a coded picture in pixels.
-const SIDE_MAX: u32 = 8192;
-/// Maximum number of modes listed for a person, to keep the line readable.
-const LISTED_MAX: usize = 32;
 /// Relative tolerance of rates: 30000/1001 counts as 30.
 const RATE_ERROR: f64 = 0.01;
 

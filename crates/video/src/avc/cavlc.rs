@@ -1,16 +1,11 @@
 //! Transform coefficients in CAVLC (9.2).
 
+mod code;
 mod tables;
 
 use super::bits::BitWriter;
+use code::Code;
 use tables::{COEFF_TOKEN, COEFF_TOKEN_CHROMA_DC, RUN_BEFORE, TOTAL_ZEROS, TOTAL_ZEROS_CHROMA_DC};
-
-/// A code word: its bits, right-aligned, and their number; length 0 if there is none.
-#[derive(Clone, Copy)]
-struct Code {
-    bits: u16,
-    length: u8,
-}
 
 /// The levels of a block in scanning order, with a mask of the nonzero ones.
 #[derive(Clone, Copy, Default, Debug)]

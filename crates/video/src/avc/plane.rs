@@ -1,8 +1,6 @@
 //! Planes with a margin, so that motion vectors may point past the border (8.4.2.2: samples outside
 //! a picture equal those of its border).
 
-use super::kernel::Kernel;
-
 /// Margin around a luma plane in samples; a chroma plane has half of it.
 pub(super) const MARGIN: usize = 32;
 
@@ -56,19 +54,6 @@ impl Plane {
     #[inline]
     pub(super) fn from(&self, x: i32, y: i32) -> Block<'_> {
         Block { samples: &self.samples[self.at(x, y)..], stride: self.stride }
-    }
-
-    /// Writes a block of `size` (width 4, 8 or 16, height) at a position of the plane.
-    #[inline]
-    pub(super) fn place(
-        &mut self,
-        kernel: impl Kernel,
-        [x, y]: [i32; 2],
-        size: [usize; 2],
-        block: Block<'_>,
-    ) {
-        let (stride, start) = (self.stride, self.at(x, y));
-        kernel.copy(size, block, &mut self.samples[start..], stride);
     }
 
     /// Fills the margin with copies of the nearest sample of the picture.

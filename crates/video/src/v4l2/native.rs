@@ -16,7 +16,10 @@ use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Setter, Updater, ioctl, opcode};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use super::{Code, Device, Fraction, Mode, Set, Taken};
+use super::code::Code;
+use super::device::{Device, Set, Taken};
+use super::fraction::Fraction;
+use super::mode::Mode;
 
 /// Camera of this machine, as the kernel's V4L2 device.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The code words of 9.2 in the standard's notation.
 
-use super::Code;
+use super::code::Code;
 
 /// `coeff_token` by table 9-5, for nC 0 to 1, 2 to 3, 4 to 7, and 8 on: one line per `total_coeff`,
 /// one word per number of trailing ones.

@@ -7,8 +7,8 @@ mod pixels;
 mod transform;
 
 use super::{Coefficients, Edge, Kernel, Row, Scalar};
+use crate::avc::border4::{Border4, MODES4};
 use crate::avc::cavlc::Levels;
-use crate::avc::intra::{Border4, MODES4};
 use crate::avc::plane::{Block, Halves, Plane};
 use crate::avc::quantize::Quantizer;
 

@@ -2,9 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Coefficients, Edge, Kernel, Row};
+use super::edge::Edge;
+use super::operations::Kernel;
+use super::row::{Coefficients, Row};
+use crate::avc::border4::{Border4, MODES4};
 use crate::avc::cavlc::{LEVEL_MAX, Levels};
-use crate::avc::intra::{Border4, MODES4};
 use crate::avc::plane::{Block, Halves, MARGIN, Plane};
 use crate::avc::quantize::Quantizer;
 

@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::avc::intra::Near;
+use crate::avc::border4::{Border4, MODES4, Near};
+use crate::avc::cavlc::Levels;
+use crate::avc::plane::Halves;
 use crate::avc::quantize::QUANTIZERS;
 
 /// Returns bytes of several kinds that take every branch: noise, steps, nearly flat, gradients.

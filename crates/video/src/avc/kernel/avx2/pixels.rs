@@ -5,7 +5,7 @@
 
 use core::arch::x86_64::*;
 
-use crate::avc::intra::{Border4, MODES4, PLACES};
+use crate::avc::border4::{Border4, MODES4, PLACES};
 use crate::avc::plane::Block;
 
 /// Loads 8 bytes.
