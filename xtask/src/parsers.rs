@@ -108,7 +108,7 @@ fn read(sources: &[Source]) -> Result<Manifest> {
     toml::from_str(text).context(FILE)
 }
 
-/// Returns whether `by` names a fuzz target that is built, or a property test.
+/// Returns whether `by` names a fuzz target that is built, or a property test that exists.
 fn is_trial<'a>(by: &str, text_of: impl Fn(&str) -> Option<&'a str>) -> bool {
     match by.split_once(' ') {
         Some(("fuzz", target)) => {

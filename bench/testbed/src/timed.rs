@@ -60,8 +60,8 @@ pub(crate) fn offer(cell: &Cell, schedule: &Schedule, socket: &Socket) -> Result
     Ok(offered)
 }
 
-/// Waits until the socket has room, at most until `last` in nanoseconds, and returns whether it
-/// has.
+/// Waits until the socket has room, and returns whether it has. It waits until `last` in
+/// nanoseconds, or without a limit for `None`.
 fn has_room(socket: &Socket, last: Option<u64>) -> Result<bool> {
     loop {
         let left = last.map(|last| Duration::from_nanos(last.saturating_sub(clock::now())));

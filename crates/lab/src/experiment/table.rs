@@ -65,7 +65,7 @@ impl Table {
         self.rows.len()
     }
 
-    /// Writes the table as CSV (RFC 4180, with plain line feeds).
+    /// Returns the table as CSV (RFC 4180, with plain line feeds), its header included.
     pub fn to_csv(&self) -> String {
         let mut writer = csv::Writer::from_writer(Vec::new());
         let lines = self.rows.iter().map(|row| row.iter().map(Cell::to_field).collect());

@@ -14,7 +14,7 @@ use super::axis::Laid;
 use super::{Form, Mark, Plot, Series};
 
 impl Plot {
-    /// Draws the plot.
+    /// Returns the drawn plot as the text of an SVG file.
     ///
     /// # Errors
     /// If there is nothing to draw: no series, or no finite point.

@@ -154,8 +154,11 @@ fn ways(round_trip: usize) -> Vec<Way> {
 
 /// A stream as it arrived at the decoder.
 struct Stream {
+    /// Access units that the decoder was given, in order.
     access_units: Vec<Vec<u8>>,
+    /// Number of lost slices.
     lost: usize,
+    /// Number of IDRs coded, the first included.
     idrs: usize,
     recovery: Vec<f64>,
 }
@@ -212,7 +215,7 @@ struct Receiver {
     downlink: Downlink,
     decoder: StripDecoder,
     clean: StripDecoder,
-    /// Pictures of the lossless decoder that are still to be shown.
+    /// Output of the lossless decoder that has not been shown yet, by number of the picture.
     wanted: VecDeque<(usize, Picture)>,
     stream: Stream,
     /// Picture of the last loss, until the strip is clean.

@@ -162,8 +162,8 @@ pub(super) fn drawn_interval(interval: f64, seeds: u64) -> f64 {
     if seeds < SEEDS_LEAST { 0.0 } else { interval }
 }
 
-/// Judges the sign of a difference of two means against the paper's `sign`. It is judged only if
-/// both have several seeds, and the difference exceeds the combined interval.
+/// Returns `row`, a difference of two means, with its sign judged against the paper's `sign`. It is
+/// judged only if both have several seeds, and the difference exceeds the combined interval.
 pub(super) fn ordered(row: Row, interval: f64, seeds: u64, sign: f64, paper: &str) -> Row {
     let note = sure(interval, seeds);
     if seeds < SEEDS_LEAST {

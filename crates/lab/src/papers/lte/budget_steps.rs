@@ -161,7 +161,8 @@ fn code(
     Ok(slices)
 }
 
-/// Judges the slices after the steps, and lists them by their position after the step.
+/// Returns rows about the slices after the steps, judged for the own encoder alone. It adds to
+/// `around` a line for each direction and each of the first [`LISTED`] positions after a step.
 fn rows(
     footage: &Footage,
     backend: Backend,

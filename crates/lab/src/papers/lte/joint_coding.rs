@@ -230,8 +230,8 @@ fn met_between((at_low, below): (f64, &Point), (at_high, above): (f64, &Point)) 
     inside.then_some(at_low + share * (at_high - at_low))
 }
 
-/// Shows the gains over recordings. Two recorded links have no common rate, so all slices go over
-/// the first alone.
+/// Returns rows about the gains over recordings, not judged. Two recorded links have no common
+/// rate, so all slices go over the first alone.
 fn recorded_rows(point: &Point, name: &str) -> [Row; 4] {
     let row = |what: &str, unit: &str, value: f64| Row::new(format!("{name}: {what}"), unit, value);
     [

@@ -283,7 +283,7 @@ fn over_time(both: &[Ridden]) -> Plot {
         .with(line(&both[1], "granted", &|look| look.granted))
 }
 
-/// Lists the deviations of the control from the published code.
+/// Returns a table of the control's deviations from the published code.
 fn deviations() -> Table {
     let mut table = Table::new("deviations", ["number", "deviation"]).shown("Where it deviates");
     for (number, deviation) in DEVIATIONS.iter().enumerate() {

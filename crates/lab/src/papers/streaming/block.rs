@@ -203,7 +203,7 @@ impl State {
         Ok(Self { size, encoder, decoder, came: Vec::new(), delivered: 0 })
     }
 
-    /// Returns whether all source packets were sent once.
+    /// Returns whether each source packet of the block was sent, arrived or not.
     fn is_sent(&self) -> bool {
         self.came.len() as u64 == self.size
     }

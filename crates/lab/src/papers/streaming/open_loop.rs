@@ -311,8 +311,9 @@ fn stream_rows(run: &Run<'_>, links: &[Measured]) -> Vec<Row> {
     rows
 }
 
-/// Judges the paper's "on the order of a magnitude or more" for each permitted residual loss. It
-/// covers loads from .4 up, below which blocks consist of a few packets.
+/// Returns rows that judge the paper's "on the order of a magnitude or more", two for each
+/// permitted residual loss. It covers loads from .4 up, below which blocks consist of a few
+/// packets.
 fn advantage_rows(independent: &[&Measured]) -> Vec<Row> {
     let ratios = |target: usize| {
         let mut ratios = Vec::new();
@@ -353,8 +354,8 @@ const RATIOS: &str = "set by hand: two mean delays spread, at the one code rate 
 /// Minimum load l e for the claims about an advantage.
 const LOAD_MIN: f64 = 0.4;
 
-/// Judges the paper's statement that the block code's delay is much more sensitive to bursts than
-/// the streaming code's.
+/// Returns rows that judge the paper's statement that the block code's delay is much more sensitive
+/// to bursts than the streaming code's.
 fn sensitivity_rows(links: &[Measured]) -> Vec<Row> {
     let row = |burst: f64| {
         let (mut grown, mut at_four) = (Vec::new(), f64::NAN);

@@ -3,9 +3,10 @@
 use super::link::{SLOT_MS, Transfer};
 use crate::experiment::Row;
 
-/// Judges the mean and percentiles of a delay by the reference values: mean, 50, 95 and 99 %.
+/// Returns rows that judge the mean and the percentiles of a delay by `reference`, in ms: mean, 50,
+/// 95 and 99 %. `tolerance` is a share of the reference.
 ///
-/// High percentiles vary more: the last has twice the tolerance.
+/// High percentiles vary more: that of 99 % has twice the tolerance.
 pub(super) fn delay_rows(
     name: &str,
     given: &Transfer,

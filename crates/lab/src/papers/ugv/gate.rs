@@ -175,7 +175,8 @@ impl Measured {
         self.latencies().fold(0.0, f64::max)
     }
 
-    /// Returns the mean of the peak latencies of excursions above `least` ms.
+    /// Returns the mean of the peak latencies of excursions to `least` ms or more, in ms; NaN
+    /// without any.
     fn mean_peak(&self, least: f64) -> f64 {
         let mut peaks = Vec::new();
         for run in &self.runs {

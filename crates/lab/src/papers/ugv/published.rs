@@ -3,7 +3,7 @@
 /// One column: a switchboard's packet size, and its measurements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
-    /// Bytes from the switchboard to the vehicle.
+    /// Packet size from the switchboard to the vehicle, in bytes.
     pub(super) size: u64,
     /// Percent of messages below 125, 250, 375 and 500 ms: vehicle only, operator only, end to end.
     pub(super) percent: [[f64; 4]; 3],

@@ -546,13 +546,15 @@ const VEHICLE_NETWORK: [u8; 2] = [10, 77];
 const OPERATOR_NETWORK: [u8; 2] = [10, 78];
 /// Address of the switchboard and the relay, outside both link networks.
 const MIDDLE: &str = "10.79.0.1";
+/// Port of the switchboard, which also uses the next.
 const PORT: u16 = 7443;
-/// The switchboard also uses the port after its own.
+/// Port of the relay. The one before it is the switchboard's second.
 const RELAY_PORT: u16 = 7445;
 /// Prefix of the namespaces of all such processes, before the process number.
 const NAMES: &str = "tl-lab-";
 /// Directory in which iproute2 stores their names.
 const NAMESPACES: &str = "/run/netns";
+/// Number of attempts to lay the links.
 const LAY_TRIES: u32 = 5;
 const TRIES: usize = 2;
 /// Limit on the mean wait: a ping is passed on three to six times, and a link's delay is at least
