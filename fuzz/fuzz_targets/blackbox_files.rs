@@ -9,8 +9,7 @@ use tautline_blackbox::{Note, Recording};
 use tautline_fuzz::Input;
 
 /// A file of the first format that ends with the end of a drive.
-const RIGHT: &[u8] =
-    include_bytes!("../../crates/blackbox/src/recording/files/first-format.mcap");
+const RIGHT: &[u8] = include_bytes!("../../crates/blackbox/src/recording/files/first-format.mcap");
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = Recording::parse(bytes.to_vec());

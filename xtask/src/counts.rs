@@ -31,7 +31,7 @@ pub(crate) fn run(sources: &[Source]) -> Result<()> {
         ("sentences without a main clause", fragments),
         ("lines of prose over 100 columns", long),
         ("names of tests over 60 characters", names),
-        ("files in circles of imports", circles::all(sources).len()),
+        ("imports in circles", circles::all(sources).len()),
     ];
     for (what, count) in rows {
         println!("{count:>8}  {what}");
