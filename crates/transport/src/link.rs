@@ -85,7 +85,8 @@ pub(crate) struct Link {
     queue: Queue,
     controller: Box<dyn Controller>,
     grant: Grant,
-    /// Bytes of units at the floor rate that may be in flight beyond the window.
+    /// Bytes by which media in flight may exceed the window, as the planner last set it; zero
+    /// before the first media unit.
     reserve: ByteCount,
     pacer: Pacer,
     headroom: Headroom,
@@ -94,7 +95,7 @@ pub(crate) struct Link {
     marking: Marking,
     fates: Fates,
     on_time: OnTime,
-    /// Time of the last media packet sent on the link.
+    /// Time of the last media packet sent on the link; creation time of the link before the first.
     media_at: Instant,
     urgent: UrgentQueue,
     pongs: VecDeque<PongDue>,

@@ -23,9 +23,11 @@ pub(crate) struct Headroom {
     /// Packet number and length of each data datagram that no report covers yet.
     flying: VecDeque<(u64, u64)>,
     in_flight: u64,
-    /// Time of report, and transit in nanoseconds, of the last [`SPAN`].
+    /// Arrival time of each report of the last [`SPAN`], and the transit that it shows in
+    /// nanoseconds.
     transits: VecDeque<(Instant, i64)>,
-    /// Minimum transit in nanoseconds of each of the last [`LEAST_SECONDS`] seconds that had one.
+    /// Number of each of the last [`LEAST_SECONDS`] seconds that had a transit, on our clock, and
+    /// the minimum transit in it, nanoseconds.
     least: VecDeque<(u64, i64)>,
     grown_at: Instant,
     fell_at: Instant,

@@ -443,7 +443,8 @@ impl InFlight {
 /// has been overtaken by as much for [`SLOTS`] seconds.
 #[derive(Debug, Clone, Default)]
 struct Reordering {
-    /// Second, and longest time to allow for in it, of each recent second that had reordering.
+    /// For each of the last [`SLOTS`] seconds with reordering: its number on our clock, and the
+    /// longest time that its arrivals called for.
     by_second: VecDeque<(u64, Duration)>,
     second: u64,
 }

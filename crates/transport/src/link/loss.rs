@@ -24,7 +24,7 @@ pub(crate) struct Loss {
 #[derive(Debug, Clone, Copy)]
 struct Known {
     report: Report,
-    /// Bytes sent by the time up to which the report can cover datagrams.
+    /// Bytes sent by the time until which a datagram could have arrived when the report was taken.
     bytes_sent: u64,
 }
 
@@ -76,8 +76,8 @@ impl Loss {
         }
     }
 
-    /// Handles a report, of which `datagrams_sent` were sent so far; datagrams sent until
-    /// `seen_until` could have arrived when it was written.
+    /// Handles the peer's report on the link. `datagrams_sent` counts all datagrams sent on the
+    /// link so far; those sent until `seen_until` could have arrived when the report was taken.
     pub(crate) fn on_report(
         &mut self,
         report: Report,

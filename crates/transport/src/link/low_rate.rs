@@ -15,7 +15,8 @@ impl Link {
         self.reduced_reporting.step() > 0
     }
 
-    /// Returns whether the uplink is too slow even with the first step of reduced reporting.
+    /// Returns whether reduced reporting has reached its second step, because the uplink was too
+    /// slow even with the first.
     pub(crate) fn is_strained(&self) -> bool {
         self.reduced_reporting.step() > 1
     }

@@ -9,7 +9,8 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 pub(crate) struct Queue {
     /// Time of report by our clock, and transit in nanoseconds, of the last [`SPAN`].
     transits: VecDeque<(Instant, i64)>,
-    /// Minimum transit of each half second of the last ten seconds, in nanoseconds.
+    /// Number of each half second of the last ten seconds, on our clock, and the minimum transit in
+    /// it, nanoseconds.
     least: VecDeque<(u64, i64)>,
     /// Smoothed difference between consecutive transits, nanoseconds.
     jitter: f64,

@@ -113,7 +113,10 @@ pub(crate) fn size(budgets: &[LinkBudget], target: &Target, symbol_bytes_max: us
 }
 
 /// Returns the best number of bytes to load on the links, among the sums of all subsets of
-/// `shares`, of which there are at most `SUBSETS`. `most` caps the sums.
+/// `shares`, of which there are at most `SUBSETS`.
+///
+/// A share is the bytes that one link can carry, and its on-time probability. `total` is the sum of
+/// those bytes, `most` caps each subset's sum, and `price` is that of a miss.
 fn best<const SUBSETS: usize>(shares: &[(f64, f64)], total: f64, most: f64, price: f64) -> f64 {
     let mut subsets = [(0.0, 1.0); SUBSETS];
     for (index, share) in shares.iter().enumerate() {

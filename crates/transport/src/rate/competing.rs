@@ -55,7 +55,8 @@ pub(super) struct Shown {
     pub(super) capacity: f64,
     /// Minimum RTT of the link.
     pub(super) rtt: Duration,
-    /// True if the estimate is at its minimum, so that the rate cannot be held back further.
+    /// True if the capacity estimate is at its minimum, so that the rate cannot be held back
+    /// further.
     pub(super) least: bool,
 }
 

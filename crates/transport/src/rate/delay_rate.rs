@@ -43,7 +43,7 @@ pub struct DelayRate {
     offered_rate: f64,
     /// Bytes sent up to and including the newest datagram known to have arrived.
     sent_until: ByteCount,
-    /// Recent maximum of the estimate, exponentially decayed, bit/s.
+    /// Recent maximum of the capacity estimate, exponentially decayed, bit/s.
     former: f64,
     reported_at: Option<Instant>,
     rtt_min: Duration,
@@ -205,7 +205,8 @@ impl DelayRate {
         offered > USED_SHARE * self.capacity || received < LESS * offered
     }
 
-    /// Moves the estimate towards the arrival rate during a queue of our own.
+    /// Moves the capacity estimate towards the arrival rate during a queue of our own. `towards`
+    /// returns the share of the difference to move by, for a time constant.
     fn follow(&mut self, rates: &Rates, towards: impl Fn(Duration) -> f64) {
         let Rates { offered, received, .. } = *rates;
         // Arrival and sending rates are equal: that is the sender's rate, not the link's.
@@ -215,7 +216,8 @@ impl DelayRate {
         }
     }
 
-    /// Increases the estimate while there is no queue of our own.
+    /// Increases the capacity estimate while there is no queue of our own. `step` is the time since
+    /// the last report in seconds; `towards` is that of [`DelayRate::follow`].
     fn grow(
         &mut self,
         rates: &Rates,
@@ -255,8 +257,8 @@ impl DelayRate {
         (UNSEEN_BITS / unseen).sqrt().clamp(PACE_LEAST, most)
     }
 
-    /// Shares the link with competing traffic that keeps a queue: increases until it overflows,
-    /// then decreases.
+    /// Shares the link with competing traffic that keeps a queue: increases the capacity estimate
+    /// until the queue overflows, then decreases it. `step` is that of [`DelayRate::grow`].
     fn compete(&mut self, rates: &Rates, news: News, evidence: &Evidence, step: f64) {
         if news == News::Overflow
             && self.competing.on_overflow(self.rtt_min, evidence.queue, evidence.now)

@@ -15,20 +15,20 @@ pub(crate) struct Arrivals {
     rate: Bitrate,
     report: Option<Report>,
     report_due_at: Instant,
-    /// Time of the last datagram with media or data.
+    /// Arrival time of the last datagram with media or data; `None` before the first.
     media_at: Option<Instant>,
     /// Expected arrival times of the first and the last missing datagram that no report has shown
     /// as missing yet; `None` if there is none.
     missing_at: Option<(Instant, Instant)>,
-    /// Highest packet number in each of the last reports that count as one of the four, oldest
-    /// first.
+    /// Highest packet number in each of the last [`REPEATS`] reports, oldest first; a report soon
+    /// after another one does not count.
     reported: [u64; REPEATS],
     /// Lowest packet number that arrived after a higher one, between each report of `reported` and
     /// the next; `u64::MAX` if none did.
     overtaken: [u64; REPEATS],
     /// Time of the last arrival of a datagram with a lower number than one before it.
     overtaken_at: Option<Instant>,
-    /// Time of the last report that counts as one of the four.
+    /// Time of the last report that `reported` contains; `None` before the first.
     turned_at: Option<Instant>,
 }
 

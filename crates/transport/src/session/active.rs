@@ -42,7 +42,8 @@ pub(super) struct Active {
     pub(super) announce_turn: usize,
     /// Reusable storage for the media packets that a report settles.
     pub(super) settled: Vec<Settled>,
-    /// Standby link that received a datagram since the last [`Active::poll_transmit`].
+    /// Standby link that last received a datagram since [`Active::poll_transmit`] was last called;
+    /// `None` if none did.
     pub(super) heard_beside: Option<LinkNumber>,
     /// Standby links as the initiator last chose them; `None` before its first choice.
     pub(super) standing: Option<Standing>,

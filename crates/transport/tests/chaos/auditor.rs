@@ -25,14 +25,14 @@ pub(crate) struct Auditor {
     control_at: Instant,
     /// Last world time at which the clock estimate was missing or wrong.
     untrue_at: Instant,
-    /// Errors stated by the estimate within the last second.
+    /// World time and stated error of each clock estimate of the last second.
     errors: VecDeque<(Instant, Duration)>,
     /// Last world time at which a link was up.
     pub(crate) up_at: Instant,
 
-    /// Datagrams that the models delivered to this end.
+    /// Datagrams that the link models delivered to this end, over all lives of the session.
     pub(crate) arrived: u64,
-    /// Datagrams that this end sent.
+    /// Datagrams that this end sent, over all lives of the session.
     pub(crate) sent: u64,
     /// Datagrams passed in to the present session object.
     handed: u64,
