@@ -9,7 +9,8 @@ use tautline_message::snapshot::Value;
 
 /// Content of one command of the operator, in the guard's types.
 pub(crate) struct Asked {
-    /// Controls and what belongs to them; `None` if the command names no console.
+    /// Controls, with the console, its successor, the dead-man input and the cited tick; `None` if
+    /// the command names no console.
     pub(crate) command: Option<Command>,
     pub(crate) act: Option<Act>,
     pub(crate) emergency_stop: Option<ActNumber>,

@@ -82,7 +82,9 @@ impl EgoMotion {
         self.moves.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the pictures move against the steering: camera or steering is mirrored.
+    /// Returns whether the pictures of the last turns moved against the steering, three times as
+    /// often as with it: camera or steering is mirrored. Stays true at standstill, until later
+    /// turns agree.
     pub fn contradicts(&self) -> bool {
         self.contradicts.load(Ordering::Relaxed)
     }

@@ -76,7 +76,8 @@ struct Proposed {
     emergency_stop: Option<ActNumber>,
     /// True if the proposing thread has read the newest command; a new command clears it.
     is_read: bool,
-    /// True if the last command asked for an emergency stop without a number.
+    /// True if the command handled last asked for an emergency stop. Of consecutive ones that ask
+    /// without a number, only the first is given a number.
     is_pressed: bool,
     /// True if a supervisor has ended the drive: no command counts before the next session.
     is_ended: bool,
@@ -372,8 +373,8 @@ impl GuardClient {
     }
 
     /// Returns whether the machine or its guard has been silent for 30 s at `now`. By then the
-    /// machine has stopped by itself, or cannot be stopped from here. True at once without any
-    /// message: this process never drove the machine.
+    /// machine has stopped by itself, or cannot be stopped from here. Also true before the first
+    /// state of the machine: this process has never driven it.
     pub fn is_out_of_reach(&self, now: Instant) -> bool {
         match self.machine_heard_at.load(Ordering::Relaxed) {
             0 => true,

@@ -66,7 +66,7 @@ struct Peer {
     candidates: Vec<tautline_message::Candidate>,
 }
 
-/// Ways to an operator.
+/// Routes to an operator for the links of a session, and the candidate pairs among them.
 #[derive(Debug)]
 struct Ways {
     pairs: Vec<CandidatePair>,
@@ -257,7 +257,7 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// Returns the ways to an operator, through relays too.
+    /// Returns the routes and candidate pairs to an operator, including those through relays.
     fn ways(&self, peer: &Peer, own: &Own<'_>) -> Ways {
         let locals = &own.driver.local_addresses();
         let (relayed, relayed_streams) = PublicKey::from_bytes(peer.key)

@@ -12,7 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct Ticks {
     /// The guard's newest tick; 0 before the first.
     newest: AtomicU32,
-    /// True while the machine moves, so that a repeated capture does not count.
+    /// True while the machine is faster than [`REPEATABLE_SPEED`] or its speed is unknown, so that
+    /// a repeated capture does not count.
     is_moving: AtomicBool,
     kept: Mutex<[Carried; KEPT]>,
     uncarried: AtomicU64,

@@ -14,11 +14,11 @@ use crate::config::AfterPause;
 #[derive(Debug)]
 pub struct EncoderControl {
     budget_bps: AtomicU64,
-    /// Strips whose next slice must be an IDR, as bits.
+    /// Strips whose next slice must be an IDR: bit i stands for strip i.
     keyframe_strips: AtomicU64,
-    /// Strips for which the receiver requests an IDR repeatedly, as bits.
+    /// Strips for which the receiver repeats its request for an IDR: bit i stands for strip i.
     requested_strips: AtomicU64,
-    /// Strips that must recover by their encoder's own method, as bits.
+    /// Strips that must recover by their encoder's own method: bit i stands for strip i.
     recovery_strips: AtomicU64,
     strips: Mutex<[Fate; VideoFeedback::STRIPS_MAX]>,
     governor: Mutex<Governor>,
@@ -222,7 +222,7 @@ impl EncoderControl {
         screen.max(self.governor().interval())
     }
 
-    /// Requests an IDR of every strip whose bit is set.
+    /// Requests an IDR of every strip whose bit is set: bit i, from the least, stands for strip i.
     pub fn request_keyframes(&self, strips: u64) {
         self.keyframe_strips.fetch_or(strips, Ordering::Relaxed);
     }

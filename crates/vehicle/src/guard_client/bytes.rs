@@ -11,7 +11,7 @@ use tautline_guard::{Guard, Input, Output};
 use super::*;
 
 /// Test setup: a vehicle's end, a guard, and a machine that obeys.
-struct CandidatePair {
+struct Rig {
     guard_client: GuardClient,
     guard: Guard,
     proposals: (Sender, Receiver<Proposal>),
@@ -71,7 +71,7 @@ fn config() -> Config {
     config
 }
 
-impl CandidatePair {
+impl Rig {
     fn new() -> Self {
         Self {
             guard_client: GuardClient::with(1),
@@ -258,12 +258,12 @@ proptest! {
     fn no_operator_bytes_move_an_unarmed_machine_or_unlatch_a_stop(
         all in proptest::collection::vec((comes(), 1_u32..6), 1..120),
     ) {
-        let mut way = CandidatePair::new();
-        way.take(&Comes::Session);
-        way.steps(40);
+        let mut rig = Rig::new();
+        rig.take(&Comes::Session);
+        rig.steps(40);
         for (comes, steps) in &all {
-            way.take(comes);
-            way.steps(*steps);
+            rig.take(comes);
+            rig.steps(*steps);
         }
     }
 }
@@ -271,40 +271,40 @@ proptest! {
 /// The property would hold for a path that delivers nothing, too; this test excludes that.
 #[test]
 fn valid_bytes_arm_drive_stop_and_reset() {
-    let mut way = CandidatePair::new();
-    let say = |way: &mut CandidatePair, said: Said| {
-        way.take(&Comes::Command(said));
-        way.steps(2);
+    let mut rig = Rig::new();
+    let say = |rig: &mut Rig, said: Said| {
+        rig.take(&Comes::Command(said));
+        rig.steps(2);
     };
     let act = |deed, number, is_right| Said { act: Some((deed, number, is_right)), ..AT_EASE };
-    way.take(&Comes::Session);
-    way.steps(40);
+    rig.take(&Comes::Session);
+    rig.steps(40);
     for _ in 0..5 {
-        say(&mut way, AT_EASE);
+        say(&mut rig, AT_EASE);
     }
-    say(&mut way, Said { throttle: 0.7, ..AT_EASE });
-    assert_eq!(way.mode(), Mode::Held, "throttle alone");
-    say(&mut way, AT_EASE);
-    say(&mut way, act(message::Deed::Arm, 1, true));
-    assert_eq!(way.mode(), Mode::Armed);
+    say(&mut rig, Said { throttle: 0.7, ..AT_EASE });
+    assert_eq!(rig.mode(), Mode::Held, "throttle alone");
+    say(&mut rig, AT_EASE);
+    say(&mut rig, act(message::Deed::Arm, 1, true));
+    assert_eq!(rig.mode(), Mode::Armed);
     for _ in 0..50 {
-        say(&mut way, Said { throttle: 0.7, ..AT_EASE });
+        say(&mut rig, Said { throttle: 0.7, ..AT_EASE });
     }
-    assert!(way.mode().is_driving() && way.speed > 1.0, "{:?}", way.last);
-    way.take(&Comes::Bytes(vec![0xFF; 90]));
-    say(&mut way, Said { emergency_stop_number: 3, ..AT_EASE });
-    assert!(way.mode() == Mode::Manoeuvre && way.is_latched());
-    say(&mut way, act(message::Deed::Reset, 2, true));
-    assert!(way.is_latched(), "it moves");
+    assert!(rig.mode().is_driving() && rig.speed > 1.0, "{:?}", rig.last);
+    rig.take(&Comes::Bytes(vec![0xFF; 90]));
+    say(&mut rig, Said { emergency_stop_number: 3, ..AT_EASE });
+    assert!(rig.mode() == Mode::Manoeuvre && rig.is_latched());
+    say(&mut rig, act(message::Deed::Reset, 2, true));
+    assert!(rig.is_latched(), "it moves");
     for _ in 0..200 {
-        say(&mut way, AT_EASE);
+        say(&mut rig, AT_EASE);
     }
-    assert_eq!((way.mode(), way.speed), (Mode::Held, 0.0));
-    say(&mut way, act(message::Deed::Arm, 3, true));
-    say(&mut way, act(message::Deed::Reset, 4, false));
-    assert!(way.mode() == Mode::Held && way.is_latched(), "it is latched, and that named none");
-    say(&mut way, act(message::Deed::Reset, 5, true));
-    assert!(way.mode() == Mode::Held && !way.is_latched());
-    say(&mut way, act(message::Deed::Arm, 6, true));
-    assert_eq!(way.mode(), Mode::Armed);
+    assert_eq!((rig.mode(), rig.speed), (Mode::Held, 0.0));
+    say(&mut rig, act(message::Deed::Arm, 3, true));
+    say(&mut rig, act(message::Deed::Reset, 4, false));
+    assert!(rig.mode() == Mode::Held && rig.is_latched(), "it is latched, and that named none");
+    say(&mut rig, act(message::Deed::Reset, 5, true));
+    assert!(rig.mode() == Mode::Held && !rig.is_latched());
+    say(&mut rig, act(message::Deed::Arm, 6, true));
+    assert_eq!(rig.mode(), Mode::Armed);
 }
