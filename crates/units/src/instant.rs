@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A point in time: nanoseconds since the session's start, on one machine's monotonic clock.
+/// A point in time: nanoseconds since the zero of one monotonic clock. A program's clock has its
+/// zero when the program starts it, so one clock may serve several sessions.
 ///
 /// Instants of two machines are not comparable without the estimated clock offset.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -12,35 +13,35 @@ use serde::{Deserialize, Serialize};
 pub struct Instant(u64);
 
 impl Instant {
-    /// The session's start.
+    /// The clock's zero.
     pub const ZERO: Self = Self(0);
 
-    /// Returns the instant `nanos` nanoseconds after the session's start.
+    /// Returns the instant `nanos` nanoseconds after the clock's zero.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Returns the instant `micros` microseconds after the session's start.
+    /// Returns the instant `micros` microseconds after the clock's zero.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros.saturating_mul(1_000))
     }
 
-    /// Returns the instant `millis` milliseconds after the session's start.
+    /// Returns the instant `millis` milliseconds after the clock's zero.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// Returns the nanoseconds since the session's start.
+    /// Returns the nanoseconds since the clock's zero.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Returns the microseconds since the session's start, rounded down.
+    /// Returns the microseconds since the clock's zero, rounded down.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// Returns the milliseconds since the session's start, rounded down.
+    /// Returns the milliseconds since the clock's zero, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
