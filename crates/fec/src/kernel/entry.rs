@@ -41,6 +41,8 @@ macro_rules! simd_kernel {
             }
         }
 
+        /// Calls [`matrix::multiply`] with the CPU features enabled.
+        ///
         /// # Safety
         /// As [`matrix::multiply`] says.
         #[target_feature(enable = $features)]
@@ -54,6 +56,8 @@ macro_rules! simd_kernel {
             unsafe { matrix::multiply::<$vector>(columns, inputs, outputs, length) }
         }
 
+        /// Calls [`matrix::solve`] with the CPU features enabled.
+        ///
         /// # Safety
         /// As [`matrix::solve`] says.
         #[target_feature(enable = $features)]
@@ -67,6 +71,8 @@ macro_rules! simd_kernel {
             unsafe { matrix::solve::<$vector>(columns, addends, packets, length) }
         }
 
+        /// Calls [`transform::transform`] with the CPU features enabled.
+        ///
         /// # Safety
         /// As [`transform::transform`] says.
         #[target_feature(enable = $features)]

@@ -136,6 +136,8 @@ pub(super) unsafe fn solve<V: Vector>(
 
 /// Input of a multiplication: `VECTORS` consecutive vectors of each packet.
 trait Inputs<V: Vector, const VECTORS: usize>: Copy {
+    /// Returns the vectors of the input at `index`.
+    ///
     /// # Safety
     /// `index` is less than the number of inputs.
     unsafe fn load(self, index: usize) -> [V; VECTORS];

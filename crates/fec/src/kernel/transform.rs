@@ -361,6 +361,8 @@ unsafe fn forwards_layer<V: Vector, const N: usize, const VECTORS: usize, const 
     }
 }
 
+/// Returns the sum of two lists of vectors, element by element.
+///
 /// # Safety
 /// The CPU has the features that `V` needs.
 #[inline(always)]
@@ -375,6 +377,8 @@ unsafe fn sum<V: Vector, const VECTORS: usize>(
     vectors
 }
 
+/// Returns `vectors` plus `coefficient` times `others`, element by element.
+///
 /// # Safety
 /// The CPU has the features that `V` needs.
 #[inline(always)]
