@@ -65,7 +65,7 @@ pub(crate) struct Links {
     /// Only these sets; or files: recordings of any name and length, which form one set of links
     #[arg(long, value_name = "NAMES|FILES", value_delimiter = ',')]
     set: Vec<String>,
-    /// Only these cases
+    /// Only these cases of impairment: plain (none), blackout, swing, carriers
     #[arg(
         long,
         value_name = "NAMES",

@@ -156,9 +156,9 @@ struct Seat {
     sequence: u64,
     act: Option<Act>,
     cited: u32,
-    /// Strips that have arrived of each incomplete picture, as bits.
+    /// For each incomplete picture, the strips that have arrived: bit i stands for strip i.
     strips: BTreeMap<u32, u64>,
-    /// Value of `strips` for a complete picture.
+    /// Bits of all strips that any picture has had so far; one that has them all is complete.
     whole: u64,
 }
 

@@ -267,7 +267,8 @@ impl Operator {
         self.driver.handle().send(channels::COMMAND, command.encode(), deadline);
     }
 
-    /// Waits for more than `count` further slices, and sends commands meanwhile.
+    /// Waits for more than `count` further slices, and sends commands without throttle meanwhile;
+    /// panics if they do not come within [`LONG`].
     pub(crate) async fn see(&mut self, count: usize) {
         self.newest();
         self.pictures = 0;
@@ -306,7 +307,7 @@ impl Operator {
         panic!("not armed: {:?}", self.newest());
     }
 
-    /// Sends commands with the same throttle and steering until `is_so` holds.
+    /// Sends a command with this throttle and steering every 20 ms, for `millis` milliseconds.
     pub(crate) async fn drive_for(&mut self, throttle: f32, steering: f32, millis: u64) {
         for _ in 0..millis / 20 {
             self.command(throttle, steering);
@@ -314,7 +315,8 @@ impl Operator {
         }
     }
 
-    /// Sends commands with the same throttle and steering until `is_so` holds.
+    /// Sends a command with this throttle and steering every 20 ms until `is_so` holds; panics if
+    /// it does not within [`LONG`].
     pub(crate) async fn drive(&mut self, throttle: f32, steering: f32, is_so: impl Fn() -> bool) {
         for _ in 0..LONG.as_millis() / TURN.as_millis() {
             if is_so() {
