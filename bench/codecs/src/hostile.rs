@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::codec::{self, Codec, Entry};
+use crate::codec::Codec;
+use crate::codec::list::{self, Entry};
 use crate::guarded::Guarded;
 use crate::memory;
 use crate::normal::Cloud;
@@ -147,7 +148,7 @@ pub(crate) fn child(name: &str, seed: u64, from: u64, to: u64) -> Result<()> {
     std::panic::set_hook(Box::new(|_| {}));
     memory::limit(MEMORY_MAX);
     let entry =
-        codec::all().into_iter().find(|entry| entry.name == name).context("no such codec")?;
+        list::all().into_iter().find(|entry| entry.name == name).context("no such codec")?;
     let (mut codec, originals) = fresh(&entry);
     let mut out = std::io::stdout().lock();
     for index in from..to {

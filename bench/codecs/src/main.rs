@@ -37,7 +37,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::codec::Entry;
+use crate::codec::list::{self, Entry};
 use crate::measure::{Effort, NOOP};
 use crate::report::Report;
 
@@ -99,7 +99,7 @@ fn main() -> Result<()> {
         rounds: if arguments.quick { 15 } else { 100 },
         turn: Duration::from_micros(if arguments.quick { 50 } else { 150 }),
     };
-    let mut entries = codec::all();
+    let mut entries = list::all();
     let wanted = |entry: &Entry| {
         let named = arguments.with.iter().any(|part| entry.name.contains(part));
         arguments.with.is_empty() || named || entry.name == NOOP

@@ -7,7 +7,8 @@ use anyhow::{Result, ensure};
 
 use crate::aligned::Aligned;
 use crate::clock;
-use crate::codec::{Codec, Entry};
+use crate::codec::Codec;
+use crate::codec::list::Entry;
 use crate::normal::Cloud;
 
 /// The paper's metrics, in its order.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::codec::{self, Entry};
+use crate::codec::list::{self, Entry};
 use crate::hostile::{self, Counts};
 use crate::measure::{self, Effort, Heat, Limits, METRICS, NOOP, PHASES, Timing};
 use crate::normal::Cloud;
@@ -113,7 +113,7 @@ impl Report {
                 None => println!(),
             }
         }
-        for (name, needs) in codec::skipped() {
+        for (name, needs) in list::skipped() {
             println!("{name:24} skipped: needs {needs}");
         }
         println!("e: evolves; c: checked; x: crashed, spun or grew under mutated messages\n");

@@ -3,6 +3,7 @@
 mod encoding;
 mod fec_rs;
 mod isal;
+pub(crate) mod list;
 mod raptorq;
 mod reed_solomon_erasure;
 mod reed_solomon_simd;
@@ -117,19 +118,6 @@ pub(crate) struct Row {
     /// encoding needs, in their order.
     pub(crate) ceilings: Vec<Timing>,
     pub(crate) decode: Vec<Option<Timing>>,
-}
-
-/// Returns all block codes.
-pub(crate) fn codes() -> Vec<Box<dyn Code>> {
-    let mut codes = tautline::codes();
-    codes.push(Box::new(isal::Isal { decoding: isal::Decoding::AsItsExample }));
-    codes.push(Box::new(isal::Isal { decoding: isal::Decoding::Syndromes }));
-    codes.push(Box::new(reed_solomon_simd::ReedSolomonSimd));
-    codes.push(Box::new(reed_solomon_erasure::ReedSolomonErasure));
-    codes.push(Box::new(fec_rs::FecRs));
-    codes.push(Box::new(raptorq::RaptorQ));
-    codes.push(Box::new(rlnc_simdx::Rlnc));
-    codes
 }
 
 /// Measures all codes on one shape.

@@ -84,7 +84,7 @@ fn main() -> Result<()> {
         [] => !arguments.quick || family != Family::TautlineElsewhere,
         with => with.iter().any(|part| name.contains(part)),
     };
-    let mut codes = block::codes();
+    let mut codes = block::list::codes();
     codes.retain(|code| wanted(&code.name(), code.family()));
     ensure!(!codes.is_empty(), "no contender is called that");
     let wants = |part| arguments.only.is_empty() || arguments.only.contains(&part);

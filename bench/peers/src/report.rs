@@ -9,7 +9,8 @@ use crate::bars;
 use crate::block::{self, Code, Family, Row, Shape};
 use crate::limit;
 use crate::measure::{Effort, Timing};
-use crate::stream::{self, Outcome, Setting};
+use crate::stream::outcome::{self, Outcome};
+use crate::stream::{self, Setting};
 use crate::table::{Table, figure};
 
 /// The content of the CSV file so far, and whether the bars hold; tables are printed meanwhile.
@@ -193,7 +194,7 @@ impl Report {
     ) -> Result<()> {
         let mut columns = Vec::new();
         for setting in stream::SETTINGS {
-            let outcomes = stream::measure(setting, &wanted, effort)?;
+            let outcomes = outcome::measure(setting, &wanted, effort)?;
             for outcome in &outcomes {
                 self.note_stream("encode", setting, &outcome.name, Some(&outcome.encode));
                 self.note_stream("decode", setting, &outcome.name, outcome.decode.as_ref());

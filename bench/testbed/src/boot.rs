@@ -16,6 +16,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::cell::Cell;
 use crate::clock;
 use crate::guest::{self, Told};
+use crate::host_folder::{CELL, FOLDER, OUT, PROGRAM, SCHEDULE};
 use crate::log::Log;
 use crate::schedule::Schedule;
 
@@ -67,8 +68,8 @@ impl Host {
         fs::create_dir_all(OUT)?;
         fs::create_dir_all(MACHINES)?;
         let out = Path::new(OUT);
-        fs::write(out.join(guest::CELL), serde_json::to_vec(cell)?)?;
-        fs::write(out.join(guest::SCHEDULE), schedule.to_bytes())?;
+        fs::write(out.join(CELL), serde_json::to_vec(cell)?)?;
+        fs::write(out.join(SCHEDULE), schedule.to_bytes())?;
         let console = Path::new(FOLDER).join("console");
         let mut guest = self
             .command(cell.seed)
@@ -179,13 +180,6 @@ pub(crate) fn video() -> PathBuf {
     Path::new(FOLDER).join("video")
 }
 
-/// Folder on the host for the guests' files. The guest sees this path, so it is the same on every
-/// machine.
-pub(crate) const FOLDER: &str = "/tmp/tautline-testbed";
-/// Folder that the guest reads from and writes to.
-pub(crate) const OUT: &str = "/tmp/tautline-testbed/out";
-/// Copy of this program for the guest.
-pub(crate) const PROGRAM: &str = "/tmp/tautline-testbed/testbed";
 const MACHINES: &str = "/tmp/tautline-testbed/machines";
 const KERNEL_ARGUMENTS: [&str; 15] = [
     "mem=192M",

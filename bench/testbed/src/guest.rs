@@ -13,11 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::Cell;
 use crate::counters::Counters;
+use crate::host_folder::{CELL, SCHEDULE};
 use crate::log::Log;
 use crate::place::Place;
 use crate::schedule::Schedule;
 use crate::transport::Transport;
-use crate::{air, boot, end, native};
+use crate::{air, end, host_folder, native};
 
 /// Results of the guest, apart from the log.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -111,7 +112,7 @@ fn mount_all() -> Result<()> {
     }
     // The only place on the host that the guest can write to.
     fs::create_dir_all(OUT)?;
-    command("mount", &format!("-n -t hostfs -o {} none {OUT}", boot::OUT))
+    command("mount", &format!("-n -t hostfs -o {} none {OUT}", host_folder::OUT))
 }
 
 fn run() -> Result<()> {
@@ -244,7 +245,7 @@ fn start(what: &str) -> Result<Child> {
 }
 
 fn program(what: &str) -> Command {
-    let mut command = Command::new(boot::PROGRAM);
+    let mut command = Command::new(host_folder::PROGRAM);
     command.arg(what).env("PATH", PATH).stdin(Stdio::null());
     command
 }
@@ -281,10 +282,6 @@ fn out(name: &str) -> std::path::PathBuf {
     Path::new(OUT).join(name)
 }
 
-/// Name of the file of the cell, on the host and in the guest.
-pub(crate) const CELL: &str = "cell.json";
-/// Name of the file of the packets' due times.
-pub(crate) const SCHEDULE: &str = "schedule";
 const ERROR: &str = "error";
 const LOG: &str = "log";
 const AIR: &str = "air.json";

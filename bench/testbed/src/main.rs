@@ -11,10 +11,12 @@ mod boot;
 mod cell;
 mod clock;
 mod counters;
+mod edition;
 mod end;
 mod expected;
 mod grid;
 mod guest;
+mod host_folder;
 mod kept;
 mod log;
 mod matrix;
@@ -230,7 +232,7 @@ fn run_cell(one: &One) -> Result<()> {
         rtt_ms: one.rtt,
         seed: one.seed,
         seconds: one.seconds,
-        air: one.power.map(|dbm| air(dbm, !one.alone)).transpose()?,
+        air: one.power.map(|dbm| air_at(dbm, !one.alone)).transpose()?,
     };
     let mut videos = Videos::default();
     let mut run = || matrix::run_one(&cell, &host, &mut videos);
@@ -241,7 +243,7 @@ fn run_cell(one: &One) -> Result<()> {
     Ok(())
 }
 
-fn air(dbm: i32, disturbed: bool) -> Result<Air> {
+fn air_at(dbm: i32, disturbed: bool) -> Result<Air> {
     Ok(Air { power: Power::of_dbm(dbm).context("the paper has -20, -35 and -60 dBm")?, disturbed })
 }
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use crate::boot::{self, Host};
 use crate::cell::{Cell, Load};
 use crate::clock;
-use crate::kept::EDITION;
+use crate::edition::EDITION;
 use crate::measures::{Outcome, Shown};
 use crate::schedule::Schedule;
 use crate::video::{Codec, Video};

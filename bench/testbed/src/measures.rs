@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::air;
 use crate::cell::Cell;
 use crate::clock;
+use crate::edition::{self, EDITION};
 use crate::guest::Told;
-use crate::kept::{self, EDITION};
 use crate::log::{Arrival, Log};
 use crate::packet::Packet;
 use crate::schedule::Schedule;
@@ -42,7 +42,7 @@ pub(crate) struct Outcome {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) wireless: Option<Wireless>,
     /// Edition of the testbed ([`EDITION`]).
-    #[serde(default = "kept::first")]
+    #[serde(default = "edition::first")]
     pub(crate) edition: u32,
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use socket2::Socket;
 
-use crate::transport::End;
+use crate::place::End;
 
 /// Sets the checksum coverage of UDP-Lite to its header and `bytes` bytes behind it.
 pub(crate) fn cover_udp_lite(socket: &Socket, end: End, bytes: usize) -> io::Result<()> {

@@ -2,7 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use crate::transport::End;
+/// The two ends of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Sender,
+    Receiver,
+}
 
 /// Addresses of a flow, one per link and end.
 #[derive(Clone, Copy, Debug)]

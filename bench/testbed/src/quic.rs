@@ -18,11 +18,11 @@ use crate::clock;
 use crate::counters::Counters;
 use crate::log::Log;
 use crate::packet::Packet;
-use crate::place::Place;
+use crate::place::{End, Place};
 use crate::receive::Received;
 use crate::schedule::Schedule;
 use crate::send::Sent;
-use crate::transport::{ABANDONED_AFTER, End, Transport};
+use crate::transport::{ABANDONED_AFTER, Transport};
 
 /// Offers the packets of a cell, each at its due time, once there is a connection.
 pub(crate) fn send(cell: &Cell, schedule: &Schedule, place: Place) -> Result<Sent> {

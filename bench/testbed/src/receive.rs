@@ -11,8 +11,8 @@ use crate::clock;
 use crate::counters::Counters;
 use crate::log::Log;
 use crate::packet::Packet;
-use crate::place::Place;
-use crate::transport::{End, Kind, Transport};
+use crate::place::{End, Place};
+use crate::transport::{Kind, Transport};
 
 /// Results of the receiving end.
 #[derive(Debug)]

@@ -11,10 +11,10 @@ use crate::cell::Cell;
 use crate::clock;
 use crate::counters::Counters;
 use crate::packet::Packet;
-use crate::place::Place;
+use crate::place::{End, Place};
 use crate::schedule::Schedule;
 use crate::timed;
-use crate::transport::{End, Kind, Transport};
+use crate::transport::{Kind, Transport};
 
 /// Results of the sending end.
 #[derive(Debug)]

@@ -17,11 +17,10 @@ use crate::clock;
 use crate::counters::Counters;
 use crate::log::Log;
 use crate::packet::Packet;
-use crate::place::Place;
+use crate::place::{End, Place};
 use crate::receive::Received;
 use crate::schedule::Schedule;
 use crate::send::Sent;
-use crate::transport::End;
 
 /// Offers the packets of a cell, each at its due time, once the session carries media.
 pub(crate) fn send(cell: &Cell, schedule: &Schedule, place: Place) -> Result<Sent> {

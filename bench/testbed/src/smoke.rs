@@ -10,9 +10,9 @@ use clap::ValueEnum;
 use crate::cell::{Cell, Load};
 use crate::end::{self, Listener};
 use crate::measures::Measures;
-use crate::place::Place;
+use crate::place::{End, Place};
 use crate::schedule::Schedule;
-use crate::transport::{End, Kind, Transport};
+use crate::transport::{Kind, Transport};
 
 /// Sends for a second by every supported transport, and prints which are not supported.
 ///

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::air::Air;
 use crate::cell::Load;
-use crate::kept::{self, EDITION};
+use crate::edition::{self, EDITION};
 use crate::measures::{Outcome, Shown, Wireless};
 use crate::packet::Packet;
 use crate::transport::Transport;
@@ -43,7 +43,7 @@ pub(crate) struct Line {
     /// Share of the offered packets that the application abandoned before the transport.
     pub(crate) abandoned_share: f64,
     /// Edition of the testbed ([`EDITION`]).
-    #[serde(default = "kept::first")]
+    #[serde(default = "edition::first")]
     pub(crate) edition: u32,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct WirelessLine {
     pub(crate) second_p75: f64,
     pub(crate) second_p90: f64,
     /// Edition of the testbed ([`EDITION`]).
-    #[serde(default = "kept::first")]
+    #[serde(default = "edition::first")]
     pub(crate) edition: u32,
 }
 
@@ -117,7 +117,7 @@ pub(crate) struct VideoLine {
     /// Bytes on the links in both directions, divided by the bytes of the video.
     pub(crate) network_bytes_per_byte: f64,
     /// Edition of the testbed ([`EDITION`]).
-    #[serde(default = "kept::first")]
+    #[serde(default = "edition::first")]
     pub(crate) edition: u32,
 }
 

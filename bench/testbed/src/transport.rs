@@ -10,6 +10,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::native;
 use crate::packet::Packet;
+use crate::place::End;
 
 /// A transport, in the order of the tables.
 #[derive(
@@ -55,13 +56,6 @@ pub(crate) enum Transport {
     QuicDatagrams,
     /// UDP-Lite whose packets are sealed, as Tautline's are: for bit errors.
     UdpLiteSealed,
-}
-
-/// The two ends of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    Sender,
-    Receiver,
 }
 
 /// Service model of a socket.

@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::boot::FOLDER;
+use crate::host_folder::FOLDER;
 
 /// A worker's share of the cells: every `count`th, starting at `place`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,11 +4,11 @@
 //! kernel reports. The added delay is the delay of each datagram minus the delay of the same
 //! datagram without a relay.
 
+mod relay;
 mod tautline;
 mod turn;
 
-use std::net::UdpSocket;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use socket2::SockRef;
+
+use crate::relay::{Relay, socket};
 
 /// Measure the CPU time of relays for 8 Gbit of datagrams.
 #[derive(Parser)]
@@ -40,17 +41,6 @@ struct Arguments {
     /// Fail unless Tautline's relay takes at most 8 s of CPU time, and every datagram arrives
     #[arg(long)]
     strict: bool,
-}
-
-/// A relay between two sockets, or a direct connection.
-struct Relay {
-    name: &'static str,
-    /// The relay's process; `None` for the direct connection.
-    process: Option<Child>,
-    from: UdpSocket,
-    to: UdpSocket,
-    /// Header in front of each datagram to the relay; empty for the direct connection.
-    head: Vec<u8>,
 }
 
 /// Results of one relay.
@@ -167,19 +157,6 @@ fn direct() -> Result<Relay> {
     Ok(Relay { name: DIRECT, process: None, from, to, head: Vec::new() })
 }
 
-/// Opens a socket with a 4 MiB receive buffer: the usual 200 KiB hold three milliseconds of
-/// datagrams.
-fn socket() -> Result<UdpSocket> {
-    let socket = UdpSocket::bind("127.0.0.1:0").context("no free port")?;
-    SockRef::from(&socket).set_recv_buffer_size(BUFFER_BYTES).context("no room")?;
-    Ok(socket)
-}
-
-/// Returns a port of the loopback interface that is currently free.
-fn free_port() -> Result<u16> {
-    Ok(socket()?.local_addr()?.port())
-}
-
 /// Returns the CPU seconds that a process has used, user and system.
 fn processor_seconds(process: u32) -> Result<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).context("it has ended")?;
@@ -200,17 +177,6 @@ fn quantile(delays: &[Duration], share: f64) -> f64 {
         .map_or(f64::NAN, |delay| delay.as_secs_f64() * 1e6)
 }
 
-/// Writes a file into this run's own folder.
-fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let file = folder.join(name);
-    let mut open = std::fs::OpenOptions::new();
-    let mut output = open.write(true).create(true).truncate(true).mode(0o600).open(&file)?;
-    std::io::Write::write_all(&mut output, text.as_bytes())?;
-    Ok(file)
-}
-
-const BUFFER_BYTES: usize = 4 << 20;
 const DIRECT: &str = "none, direct";
 /// Maximum CPU seconds of a relay for 8 Gbit of 1200-byte datagrams.
 const SECONDS_MAX: f64 = 8.0;

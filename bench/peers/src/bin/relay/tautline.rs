@@ -1,7 +1,7 @@
 //! `tautline relay`, and the two ends of a lease.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +11,7 @@ use tautline_transport::crypto::Identity;
 use tautline_transport::relay::{Admission, Client, Grant, Side, Ticket, Token};
 use tautline_units::Instant;
 
-use crate::{Relay, free_port, socket, write};
+use crate::relay::{Relay, free_port, socket};
 
 /// Starts a relay and registers both ends with it.
 pub(crate) fn start(binary: &Path) -> Result<Relay> {
@@ -82,6 +82,16 @@ fn prove(socket: &UdpSocket, relay: SocketAddr, who: u8, peer: u8, side: Side) -
 
 fn identity(seed: u8) -> Identity {
     Identity::from_seed(&[seed; 32])
+}
+
+/// Writes a file into this run's own folder.
+fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let file = folder.join(name);
+    let mut open = std::fs::OpenOptions::new();
+    let mut output = open.write(true).create(true).truncate(true).mode(0o600).open(&file)?;
+    std::io::Write::write_all(&mut output, text.as_bytes())?;
+    Ok(file)
 }
 
 pub(crate) const NAME: &str = "tautline relay";

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{Relay, free_port, socket};
+use crate::relay::{Relay, free_port, socket};
 
 /// Starts coturn without passwords, and binds a channel from one socket to the other.
 pub(crate) fn start() -> Result<Relay> {
