@@ -1,5 +1,6 @@
-//! Circles of imports. The parts of a module are its own file and each child with everything below
-//! it; no part may use another that uses it, directly or through further parts.
+//! Circles of imports, in every library and program. The parts of a module are its own file and
+//! each child with everything below it; no part may use another that uses it, directly or through
+//! further parts.
 //!
 //! A path leads to the file that defines its item, through all re-exports. A path that only names a
 //! module uses nothing. Tests are left out.
@@ -8,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::Source;
 
-/// One file of a room, with its imports.
+/// One file of a crate, with its imports.
 #[derive(Debug, Default)]
 struct File {
     path: String,
@@ -24,16 +25,11 @@ struct File {
 
 /// Segments of a path or of a module's path; empty for the root.
 type Path = Vec<String>;
-/// Files of a room by their modules.
+/// Files of a crate by their modules.
 type Files = BTreeMap<Path, File>;
 
-/// Lists the imports that form circles, in the rooms that must have none ([`ROOMS`]).
-pub(crate) fn faults(sources: &[Source]) -> Vec<String> {
-    ROOMS.iter().flat_map(|room| below(&format!("{room}/src"), sources)).collect()
-}
-
 /// Lists the imports that form circles, in every library and program.
-pub(crate) fn all(sources: &[Source]) -> Vec<String> {
+pub(crate) fn faults(sources: &[Source]) -> Vec<String> {
     let roots = sources.iter().filter_map(|source| source.path.rsplit_once('/'));
     let roots = roots.filter(|(_, name)| ["lib.rs", "main.rs"].contains(name));
     let folders = roots.map(|(folder, _)| folder).filter(|folder| folder.contains("/src"));
@@ -82,7 +78,7 @@ fn within(module: &Path, files: &Files) -> Vec<String> {
 }
 
 /// Returns the module whose file defines what `path` leads to from `module`. It returns `None` if
-/// that is outside of this room, if the path only names a module, or after [`DEPTH_MAX`]
+/// that is outside of this crate, if the path only names a module, or after [`DEPTH_MAX`]
 /// re-exports.
 fn resolve(module: &Path, path: &[String], files: &Files, depth: usize) -> Option<Path> {
     let (first, rest) = path.split_first()?;
@@ -265,16 +261,6 @@ fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| is_of_name(c) && !c.is_ascii_digit()) && word != "as"
 }
 
-/// Rooms in which a circle of imports is a fault.
-const ROOMS: [&str; 7] = [
-    "crates/cli",
-    "crates/lab",
-    "crates/port",
-    "crates/relay",
-    "crates/transport",
-    "crates/units",
-    "xtask",
-];
 const ITEMS: [&str; 9] =
     ["struct", "enum", "trait", "type", "fn", "const", "static", "union", "mod"];
 const TEST: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];

@@ -4,11 +4,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use crate::prose;
 use crate::source::{Language, Source};
-use crate::{circles, prose};
 
-/// Prints the counts, one on each line: lines of Rust, words of docs, fragments, long lines, long
-/// names of tests, and imports in circles.
+/// Prints the counts, one on each line: lines of Rust, words of docs, fragments, long lines, and
+/// long names of tests.
 ///
 /// # Errors
 /// If git fails, or a generated file cannot be read.
@@ -31,7 +31,6 @@ pub(crate) fn run(sources: &[Source]) -> Result<()> {
         ("sentences without a main clause", fragments),
         ("lines of prose over 100 columns", long),
         ("names of tests over 60 characters", names),
-        ("imports in circles", circles::all(sources).len()),
     ];
     for (what, count) in rows {
         println!("{count:>8}  {what}");

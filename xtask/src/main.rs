@@ -8,7 +8,7 @@
 //! `cargo xtask tidy`: the house rules that no other tool checks.
 //!
 //! - The arrows between crates are those of the table in ARCHITECTURE.md ([`arrows`]).
-//! - In a room, no file is in a circle of imports ([`circles`]).
+//! - No file is in a circle of imports ([`circles`]).
 //! - No source file is over 800 lines, and there is no `mod.rs` ([`files`]).
 //! - Sockets, clocks, threads and unsafe code stand only where ARCHITECTURE.md allows them
 //!   ([`invariants`]).
