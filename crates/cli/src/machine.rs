@@ -14,15 +14,30 @@ use tautline_vehicle::{Config, Follow, OpenSensor, camera};
 ///
 /// The machine itself is behind the guard's port: `tautline car`, or any other.
 pub(crate) fn open(config: &Config) -> (Follow, OpenSensor) {
+    match config.source() {
+        Some(_) => open_source(config),
+        None => open_test_track(config),
+    }
+}
+
+/// Opens the configured source; its geometry is known only where the settings give it.
+fn open_source(config: &Config) -> (Follow, OpenSensor) {
+    let geometry = config.camera_geometry.map(|measured| measured.extras());
+    let geometry: Vec<Extra> = geometry.into_iter().flatten().collect();
+    let config = config.clone();
+    let open_sensor =
+        move || camera::open(&config)?.context("the settings name no source of pictures");
+    (Box::new(move |_| geometry.clone()), Box::new(open_sensor))
+}
+
+/// Opens the simulated camera on the test track, which follows the machine there and counts the
+/// cones that it hits.
+fn open_test_track(config: &Config) -> (Follow, OpenSensor) {
     let clock = Clock::start();
     let follower = Arc::new(Mutex::new(Follower::new(config.seed)));
     let followed = follower.clone();
-    let geometry = match (config.camera_geometry, config.source()) {
-        (Some(measured), _) => Some(measured.extras()),
-        (None, None) => Some(Windscreen::GEOMETRY),
-        // The geometry of another camera is unknown here.
-        (None, Some(_)) => None,
-    };
+    let measured = config.camera_geometry.map(|measured| measured.extras());
+    let geometry = measured.unwrap_or(Windscreen::GEOMETRY);
     let mut cones_hit = 0;
     let follow = move |state: &MachineState| {
         let follower = match followed.try_lock() {
@@ -35,23 +50,17 @@ pub(crate) fn open(config: &Config) -> (Follow, OpenSensor) {
             follower.handle(state, clock.now());
             cones_hit = follower.cones_hit();
         }
-        let mut extras = vec![Extra { name: "cones hit", value: cones_hit.into(), unit: "" }];
-        extras.extend(geometry.into_iter().flatten());
-        extras
+        let cones = Extra { name: "cones hit", value: cones_hit.into(), unit: "" };
+        [cones].into_iter().chain(geometry).collect()
     };
-    let config = config.clone();
+    let pictures_per_second = config.pictures_per_second;
     let open_sensor = move || {
-        Ok(match camera::open(&config)? {
-            Some(sensor) => sensor,
-            None => {
-                let follower = follower.clone();
-                let view = move || {
-                    follower.lock().unwrap_or_else(PoisonError::into_inner).view(clock.now())
-                };
-                let windscreen = Windscreen::new(view, config.pictures_per_second);
-                Box::new(windscreen.context("the simulated camera cannot be made")?)
-            }
-        })
+        let follower = follower.clone();
+        let view =
+            move || follower.lock().unwrap_or_else(PoisonError::into_inner).view(clock.now());
+        let windscreen = Windscreen::new(view, pictures_per_second);
+        let windscreen = windscreen.context("the simulated camera cannot be made")?;
+        Ok(Box::new(windscreen) as Box<_>)
     };
     (Box::new(follow), Box::new(open_sensor))
 }
@@ -68,6 +77,7 @@ mod tests {
         follow(&MachineState::default())
     }
 
+    const REAL: [&str; 2] = ["clip = \"drive.mp4\"", "camera = \"/dev/video0\""];
     const MEASURED: &str = "\n[camera_geometry]\nheight_m = 1.4\npitch_degrees = 3\nfield_of_view_degrees = 70\n\
         to_front_m = 2.1\nto_rear_axle_m = 1.35\nwidth_m = 1.8\nwheelbase_m = 2.6\n";
 
@@ -82,10 +92,19 @@ mod tests {
             width: 1.8,
             wheelbase: 2.6,
         };
-        for source in ["clip = \"drive.mp4\"", "camera = \"/dev/video0\"", ""] {
-            assert_eq!(told(&format!("{source}{MEASURED}"))[1..], measured.extras(), "{source}");
+        for source in REAL {
+            assert_eq!(told(&format!("{source}{MEASURED}")), measured.extras(), "{source}");
         }
-        assert_eq!(told("clip = \"drive.mp4\"").len(), 1, "of a clip alone nothing is known");
+        assert_eq!(told(MEASURED)[1..], measured.extras());
+    }
+
+    #[test]
+    fn a_vehicle_with_another_source_reports_no_cones() {
+        for source in REAL {
+            assert_eq!(told(source), [], "{source}");
+        }
+        let simulated = told("");
+        assert_eq!(simulated[0], Extra { name: "cones hit", value: 0.0, unit: "" });
     }
 
     #[test]
