@@ -90,7 +90,8 @@ pub struct Estimator {
     /// Tightest lower and upper bound of all slots; `None` before the first. All widen equally, so
     /// the tightest stay the tightest.
     tightest: Option<(Bound, Bound)>,
-    /// Half the width of the tightest bounds since the session began or a clock was set.
+    /// Half the width of the tightest bounds since the session began or a clock was set; `None`
+    /// before the first pong after that.
     half_ever: Option<Bound>,
 }
 

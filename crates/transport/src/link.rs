@@ -672,12 +672,13 @@ impl Link {
         Ok(())
     }
 
-    /// Removes and returns the next queued media packet.
+    /// Removes and returns the queued media packet with the earliest deadline; `None` without one.
     pub(crate) fn pop(&mut self) -> Option<Entry> {
         self.pacer.pop()
     }
 
-    /// Removes a queued media packet because the link may no longer carry media.
+    /// Removes and returns a queued media packet, and counts it as withdrawn, because the link may
+    /// no longer carry media; `None` without one.
     pub(crate) fn withdraw(&mut self) -> Option<Entry> {
         let entry = self.pacer.pop()?;
         self.media.withdrawn += 1;

@@ -96,7 +96,7 @@ impl Links {
     }
 
     /// Returns the clock estimate used for the deadlines of sent packets; see
-    /// [`ClockEstimate::for_sending`].
+    /// [`ClockEstimate::for_sending`]. `None` before the first pong.
     pub(crate) fn clock_for_sending(&self, config: &Config, now: Instant) -> Option<ClockEstimate> {
         self.clock(now).map(|clock| clock.for_sending(config.media_deadline))
     }

@@ -92,7 +92,8 @@ impl Receiver {
         self.announced.owes()
     }
 
-    /// Returns the next acknowledgement that is due, which is then no longer due.
+    /// Returns the next acknowledgement that is due, which is then no longer due; `None` if
+    /// none is due.
     pub(crate) fn acknowledge(&mut self) -> Option<Acknowledgement> {
         self.announced.acknowledge()
     }

@@ -20,7 +20,8 @@ pub struct RoundTrip {
     pub answered_at: Instant,
     /// Arrival time of the pong, on our clock.
     pub back_at: Instant,
-    /// Clock estimate from this pong and earlier ones.
+    /// Estimate of the peer's clock from this pong and earlier ones of all links; `None` without a
+    /// usable one.
     pub clock: Option<ClockEstimate>,
 }
 

@@ -533,7 +533,8 @@ impl Sender {
         }
     }
 
-    /// Returns when the next unit check, announcement part or queued packet is due.
+    /// Returns when the next unit check, announcement part or queued packet is due; `None` if there
+    /// is nothing to wait for.
     pub(crate) fn next_timeout(&self) -> Option<(Instant, Timer)> {
         let look = self.recovery.look_due_at().map(|at| (at, Timer::Deadline));
         let announcement = self.announcer.due_at().map(|at| (at, Timer::Announce));

@@ -9,9 +9,10 @@ use tautline_units::{Bitrate, Duration};
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Dispersion {
     /// Minimum transit of small pings in nanoseconds: the peer's clock at arrival minus ours at
-    /// sending.
+    /// sending. `None` before the first.
     least: Option<i64>,
-    /// Transit in nanoseconds and size in bytes of the padded ping with the highest result.
+    /// Transit in nanoseconds and size in bytes of the padded ping with the highest result; `None`
+    /// before the first.
     padded: Option<(i64, usize)>,
 }
 

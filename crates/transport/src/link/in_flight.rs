@@ -48,7 +48,8 @@ struct Record {
     media: bool,
     /// True if the datagram was sent as ECT(1), which a queue may mark.
     markable: bool,
-    /// Media packet that the datagram carries, until its outcome is known.
+    /// Media packet that the datagram carries, until its outcome is known; `None` for a datagram
+    /// without media.
     entry: Option<Entry>,
 }
 
@@ -423,13 +424,14 @@ impl InFlight {
         ByteCount::new(bytes.map(u64::from).sum())
     }
 
-    /// Returns the total bytes sent up to and including a datagram, while its record exists.
+    /// Returns the total bytes sent up to and including datagram `number`; `None` once its record
+    /// is dropped.
     pub(crate) fn sent_until(&self, number: u64) -> Option<ByteCount> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.records.get(at).map(|record| ByteCount::new(record.sent))
     }
 
-    /// Returns when a datagram was sent, while its record exists.
+    /// Returns when datagram `number` was sent; `None` once its record is dropped.
     pub(crate) fn sent_at(&self, number: u64) -> Option<Instant> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.records.get(at).map(|record| record.sent_at)

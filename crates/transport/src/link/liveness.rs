@@ -66,7 +66,8 @@ impl Liveness {
         self.heard_at
     }
 
-    /// Records a pong, after which the link is trusted; returns the new state if it changed.
+    /// Records a pong, after which the link is trusted; returns [`State::Up`] if it was not up, and
+    /// `None` otherwise.
     pub(crate) fn on_pong(&mut self, now: Instant) -> Option<State> {
         self.heard_at = now;
         self.pongs = self.pongs.saturating_add(1);
@@ -109,8 +110,8 @@ impl Liveness {
         }
     }
 
-    /// Marks the link silent after `link_timeout` without a pong; returns the new state if it
-    /// changed.
+    /// Marks a link that is up silent after `link_timeout` without a pong; returns
+    /// [`State::Silent`] if it has just become so, and `None` otherwise.
     pub(crate) fn on_timeout(&mut self, link_timeout: Duration, now: Instant) -> Option<State> {
         match self.life {
             Life::Trusted | Life::Suspect if now >= self.heard_at + link_timeout => {
@@ -124,7 +125,7 @@ impl Liveness {
         }
     }
 
-    /// Returns when a link that is up becomes suspect or silent without a pong.
+    /// Returns when the link becomes suspect or silent if no pong arrives; `None` if it is not up.
     pub(crate) fn due_at(
         &self,
         suspect_after: Duration,
@@ -137,7 +138,7 @@ impl Liveness {
         }
     }
 
-    /// Returns when a link that is up becomes silent without a pong.
+    /// Returns when the link becomes silent if no pong arrives; `None` if it is not up.
     pub(crate) fn silent_at(&self, link_timeout: Duration) -> Option<Instant> {
         self.is_up().then(|| self.heard_at + link_timeout)
     }

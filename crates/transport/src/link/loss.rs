@@ -31,7 +31,7 @@ struct Known {
 /// Effect of a report at the sender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Told {
-    /// A newer report, with a sample if a tenth of a second has passed since the last one.
+    /// A newer report; with a sample if a tenth of a second has passed since the last sample.
     News(Option<Sample>),
     /// No newer than an earlier one, which may have come over another link.
     Old,

@@ -126,7 +126,7 @@ impl Pacer {
         self.queue.front().map(Entry::datagram_bytes)
     }
 
-    /// Removes and returns the packet with the earliest deadline.
+    /// Removes and returns the packet with the earliest deadline; `None` if the queue is empty.
     pub(crate) fn pop(&mut self) -> Option<Entry> {
         let entry = self.queue.pop_front()?;
         self.queued -= datagram_bytes(&entry);

@@ -15,7 +15,7 @@ impl Link {
         self.choice = Choice { group: Some(group), rank, stands_by, ..self.choice };
     }
 
-    /// Returns the link's group, if it is one of several candidate pairs.
+    /// Returns the number of the link's group; `None` if it is not one of several candidate pairs.
     pub(crate) fn group(&self) -> Option<u16> {
         self.choice.group
     }

@@ -112,7 +112,8 @@ impl Queue {
         Some(self.least()?.saturating_add(i64::try_from(wait).unwrap_or(i64::MAX)))
     }
 
-    /// Returns the minimum transit of the last ten seconds, in nanoseconds.
+    /// Returns the minimum transit of the last ten seconds, in nanoseconds; `None` before the first
+    /// sample.
     pub(crate) fn least(&self) -> Option<i64> {
         self.least.iter().map(|(_, least)| *least).min()
     }

@@ -20,7 +20,8 @@ pub(super) struct ReducedReporting {
     step: usize,
     /// True if the measured capacity or media's rate indicates a low-rate uplink.
     is_thin: bool,
-    /// Time since which media's rate has indicated the opposite of `is_thin`.
+    /// Time since which media's rate has indicated the opposite of `is_thin`; `None` while it does
+    /// not.
     otherwise_since: Option<Instant>,
     /// Time since which pings have met a queue; `None` while they do not, or after media or data.
     over_since: Option<Instant>,
@@ -34,11 +35,12 @@ pub(super) struct ReducedReporting {
     lowered_at: Option<Instant>,
     /// Number of times that lowering the step was too early, at most [`FAILURES_MOST`].
     failures: u32,
-    /// Time of the last media or data datagram sent.
+    /// Time of the last media or data datagram sent; `None` before the first.
     filled_at: Option<Instant>,
     /// Time before which only commands are sent.
     held_until: Instant,
-    /// Time and step of the last announcement to the peer.
+    /// Time of the last announcement of our report interval to the peer, and the step that it was
+    /// for; `None` before the first.
     pub(super) told: Option<(Instant, usize)>,
 }
 

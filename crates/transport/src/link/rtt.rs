@@ -117,12 +117,14 @@ impl Rtt {
         Some(nanos(self.back.nanos? + clock?.offset_nanos() as f64))
     }
 
-    /// Returns the percentiles of recent delays from us to the peer.
+    /// Returns the percentiles of the one-way delays of the last ten seconds from us to the peer;
+    /// `None` without samples.
     pub(crate) fn owd_out_spread(&self, now: Instant) -> Option<Percentiles> {
         self.out_spread.percentiles(now)
     }
 
-    /// Returns the percentiles of recent delays from the peer to us.
+    /// Returns the percentiles of the one-way delays of the last ten seconds from the peer to us;
+    /// `None` without samples.
     pub(crate) fn owd_in_spread(&self, now: Instant) -> Option<Percentiles> {
         self.back_spread.percentiles(now)
     }

@@ -43,9 +43,11 @@ pub struct View {
     pub rtt: Option<Duration>,
     /// Minimum RTT of the last ten seconds; `None` before the first pong.
     pub rtt_min: Option<Duration>,
-    /// Smoothed one-way delay from us to the peer, accurate to the clock estimate's error.
+    /// Smoothed one-way delay from us to the peer, accurate to the clock estimate's error; `None`
+    /// before the first sample or clock estimate.
     pub owd_out: Option<Duration>,
-    /// Smoothed one-way delay from the peer to us, accurate to the clock estimate's error.
+    /// Smoothed one-way delay from the peer to us, accurate to the clock estimate's error; `None`
+    /// before the first sample or clock estimate.
     pub owd_in: Option<Duration>,
     /// Jitter of the one-way delay from the peer to us ([RFC3550] 6.4.1).
     pub jitter: Option<Duration>,

@@ -129,7 +129,8 @@ impl Competing {
 
     /// Checks at intervals whether the queue is still competing traffic's, by sending less for a
     /// while. If the queue drains meanwhile or has been empty for a while, competing traffic is no
-    /// longer found. Returns the link's capacity if a light load's own queue drained.
+    /// longer found. Returns the link's capacity in bit/s if a light load's own queue drained, and
+    /// `None` otherwise.
     fn check(
         &mut self,
         mut found: Found,

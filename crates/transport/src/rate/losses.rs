@@ -17,9 +17,9 @@ pub(super) struct Losses {
     marks: VecDeque<Mark>,
     /// Share of datagrams that is lost at random, whatever the rate.
     chance: f64,
-    /// Trial that is running at present.
+    /// Trial at a lower rate that is running at present; `None` without one.
     trial: Option<Trial>,
-    /// Rate above which datagrams are lost, if one is known.
+    /// Rate above which datagrams are lost; `None` if none is known.
     limit: Option<Limit>,
     rtt: Duration,
     reordering: Duration,

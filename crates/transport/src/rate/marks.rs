@@ -25,11 +25,12 @@ pub(super) struct Marks {
     datagrams: u64,
     /// Marked datagrams that arrived in the current round trip.
     ce: u64,
-    /// Time of the last report with a mark.
+    /// Time of the last report with a mark; `None` before the first.
     marked_at: Option<Instant>,
-    /// Time at which the rate was last lowered.
+    /// Time at which marks last lowered the rate; `None` before the first time.
     lowered_at: Option<Instant>,
-    /// Product of the factors on the rate since the last round trip with at most half marked.
+    /// Product of the factors on the rate since the last round trip with at most half of the
+    /// datagrams marked; `None` if there were no reductions since.
     left: Option<f64>,
     /// Time until which marks are ignored; `None` if they are not.
     deaf_until: Option<Instant>,

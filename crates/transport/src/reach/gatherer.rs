@@ -164,7 +164,7 @@ impl Gatherer {
     }
 
     /// Returns the index of a socket whose address, as seen by a server, has changed; once per
-    /// change.
+    /// change. `None` if there is no further one.
     pub fn poll_moved(&mut self) -> Option<u8> {
         self.moved.pop_first()
     }

@@ -102,7 +102,8 @@ impl Announced {
         !self.unanswered.is_empty()
     }
 
-    /// Returns the next acknowledgement that is due, which is then no longer due.
+    /// Returns the next acknowledgement that is due, which is then no longer due; `None` if
+    /// none is due.
     pub(crate) fn acknowledge(&mut self) -> Option<Acknowledgement> {
         let channel = self.unanswered.pop_first()?;
         let coming = self.channels.get(&channel)?;

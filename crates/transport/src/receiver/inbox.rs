@@ -88,7 +88,7 @@ impl Inbox {
         self.units.len() as u64
     }
 
-    /// Returns the earliest deadline of an open unit.
+    /// Returns the earliest deadline of an open unit; `None` without open units.
     pub(crate) fn due_at(&self) -> Option<Instant> {
         self.units.values().map(|coming| coming.deadline).min()
     }
@@ -255,8 +255,8 @@ impl Inbox {
         }
     }
 
-    /// Returns the content of an open unit, and the spare buffers. The first packet's `deadline`
-    /// becomes the unit's.
+    /// Returns the content of an open unit, and the spare buffers; `None` if the unit is not open.
+    /// The first packet's `deadline` becomes the unit's.
     fn content(
         &mut self,
         number: u64,

@@ -27,7 +27,7 @@ impl Inboxes {
         self.inboxes.iter_mut().map(|(channel, inbox)| (*channel, inbox))
     }
 
-    /// Returns the earliest deadline of an open unit of any channel.
+    /// Returns the earliest deadline of an open unit of any channel; `None` without open units.
     pub(crate) fn due_at(&self) -> Option<Instant> {
         self.inboxes.values().filter_map(Inbox::due_at).min()
     }

@@ -26,7 +26,8 @@ pub(crate) struct Arrivals {
     /// Lowest packet number that arrived after a higher one, between each report of `reported` and
     /// the next; `u64::MAX` if none did.
     overtaken: [u64; REPEATS],
-    /// Time of the last arrival of a datagram with a lower number than one before it.
+    /// Time of the last arrival of a datagram with a lower number than one before it; `None` before
+    /// the first.
     overtaken_at: Option<Instant>,
     /// Time of the last report that `reported` contains; `None` before the first.
     turned_at: Option<Instant>,

@@ -94,7 +94,8 @@ struct Leg {
     /// True if the relay reported another source address of a proven leg, until
     /// [`Client::poll_moved`] returns its socket.
     has_moved: bool,
-    /// Newest unanswered probe: its send time by the relay's clock, and its arrival time by ours.
+    /// Newest unanswered probe of the relay: its send time by the relay's clock, and its arrival
+    /// time by ours. `None` once it is answered.
     probe: Option<[Instant; 2]>,
 }
 
@@ -215,7 +216,7 @@ impl Client {
     }
 
     /// Returns the index of a socket whose source address has changed according to a relay, once
-    /// per report.
+    /// per report; `None` if there is no further one.
     pub fn poll_moved(&mut self) -> Option<u8> {
         let leg = self.legs.iter_mut().find(|leg| leg.has_moved)?;
         leg.has_moved = false;

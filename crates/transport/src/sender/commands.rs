@@ -40,8 +40,8 @@ impl Commands {
         self.waiting.replace(newest).is_some()
     }
 
-    /// Removes and returns the waiting command, and counts it against the rate, if it may be sent
-    /// now.
+    /// Removes and returns the waiting command, and counts it against the rate; `None` if none
+    /// waits or it may not be sent yet.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Waiting> {
         if self.due_at()? > now {
             return None;

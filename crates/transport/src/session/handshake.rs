@@ -31,7 +31,8 @@ pub(super) struct Handshake {
     /// Versions of the peer's last refused handshake or last refusal; `None` before, and after a
     /// handshake with a common version.
     refused: Option<Versions>,
-    /// Version mismatch until [`Handshake::take_mismatch`] returns it.
+    /// Version mismatch with the peer, until [`Handshake::take_mismatch`] returns it; `None` if
+    /// none is new.
     mismatch: Option<VersionMismatch>,
     /// Datagrams ready to send.
     outbox: VecDeque<(Route, Vec<u8>)>,
@@ -244,7 +245,8 @@ impl Handshake {
         }
     }
 
-    /// Returns the next datagram and its route, including a due resend of the first message.
+    /// Returns the next datagram and its route, including a due resend of the first message; `None`
+    /// if there is none to send now.
     #[inline]
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<(Route, Vec<u8>)> {
         let due_at = match &self.role {

@@ -24,7 +24,7 @@ pub(crate) struct Scenario {
     pub(crate) config: Config,
     pub(crate) media: Media,
     pub(crate) faults: Faults,
-    /// Stalls as in [`Setup`].
+    /// Stalls of both ends as in [`Setup`]; `None` for no stalls.
     pub(crate) stalls: Option<(Duration, Duration)>,
     pub(crate) script: Script,
     pub(crate) length: Duration,

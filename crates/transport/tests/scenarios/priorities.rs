@@ -179,12 +179,14 @@ fn data_leaves_medias_on_time_share_where_it_was() {
     assert!(data > 100_000, "{data} B of data went through what media left");
 }
 
-/// Commands far more frequent than any operator sends; from some time on they carry a stop.
+/// Commands far more frequent than any operator sends; from some time on they carry a stop. With an
+/// interval of zero, an end that only receives them.
 struct Flood {
     interval: Duration,
     at: Instant,
     stops_at: Instant,
-    /// World time at which the first command with the stop was sent, or received.
+    /// World time at which this end first sent, or received, a command with the stop; `None`
+    /// before.
     stopped_at: Option<Instant>,
 }
 

@@ -29,7 +29,7 @@ struct World {
 struct End {
     inside: SocketAddr,
     boxes: Vec<Nat>,
-    /// Address of the end in the other family, if it has one.
+    /// IPv6 address of the end; `None` if it has only IPv4.
     six: Option<SocketAddr>,
     gatherer: Gatherer,
     session: Option<Session>,
