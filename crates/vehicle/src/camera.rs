@@ -203,7 +203,7 @@ struct Reading<'a> {
     whole: Layout,
     /// Nominal picture interval.
     period: Duration,
-    /// Reduction of the pictures, while the encoder control asks for one.
+    /// Reduction of the pictures, while the encoder control asks for one; `None` otherwise.
     reduced: Option<Reduced>,
     captures: Captures,
     cadence: Cadence,
@@ -211,7 +211,7 @@ struct Reading<'a> {
 
 impl<'a> Reading<'a> {
     /// Decides about the current picture, which lasts for `interval`. Returns the counter of the
-    /// reason if the picture is not read.
+    /// reason if the picture is not read, and `None` if it is.
     fn left_out(&mut self, picture: u32, interval: Duration) -> Option<&'a AtomicU64> {
         let counters = self.counters;
         let now = self.clock.now();

@@ -56,9 +56,9 @@ pub struct Config {
     pub links: Vec<Local>,
     /// True to keep a link over TLS to an operator that offers one, for networks that block UDP.
     pub tls: bool,
-    /// Video file to use in place of the camera.
+    /// Video file to use in place of the simulated camera; none if not given.
     pub clip: Option<PathBuf>,
-    /// V4L2 device to use in place of the simulated camera.
+    /// V4L2 device to use in place of the simulated camera; none if not given.
     pub camera: Option<PathBuf>,
     /// Capture mode of the device, such as `mjpeg 1280x720@30` or a part of it.
     pub camera_mode: String,
@@ -106,9 +106,9 @@ pub struct Config {
 /// Source of pictures other than the simulated camera.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PictureSource<'a> {
-    /// A V4L2 device.
+    /// The V4L2 device at this path.
     Camera(&'a Path),
-    /// A video file.
+    /// The video file at this path.
     Clip(&'a Path),
 }
 
@@ -265,7 +265,7 @@ impl Config {
         faults.finish()
     }
 
-    /// Returns the source that replaces the simulated camera, if one is set.
+    /// Returns the source that replaces the simulated camera; `None` if none is set.
     pub fn source(&self) -> Option<PictureSource<'_>> {
         let camera = self.camera.as_deref().map(PictureSource::Camera);
         camera.or_else(|| self.clip.as_deref().map(PictureSource::Clip))

@@ -39,7 +39,7 @@ pub struct GuardClient {
     steering: Steering,
     /// Latency budget in the guard's newest status; `None` before the first.
     budget: Mutex<Option<Budget>>,
-    /// Supervisor who ended the drive, until the next session.
+    /// Name of the supervisor who ended the drive, until the next session; `None` if none has.
     ended_by: Mutex<Option<String>>,
     /// Newest record for the guard's black box; it replaces one that the thread has not taken yet.
     fact: Mutex<Option<Fact>>,
@@ -328,7 +328,8 @@ impl GuardClient {
         *lock(&self.fact) = Some(fact);
     }
 
-    /// Returns the session, its operator, and the console of its newest command.
+    /// Returns the session, its operator, and the console of its newest command; `None` for each
+    /// that there is not.
     pub fn who(&self) -> (Option<Session>, Option<PublicKey>, Option<Console>) {
         let proposed = lock(&self.proposed);
         let console = proposed.command.map(|dated| dated.what.console);

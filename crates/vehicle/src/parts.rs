@@ -66,14 +66,14 @@ impl SourceState {
         }
     }
 
-    /// Returns why the source is lost, if it is.
+    /// Returns why the source is lost; `None` while it is present.
     pub fn reason(&self) -> Option<String> {
         let is_lost = self.lost_at.load(Ordering::Relaxed) > 0;
         let reason = || self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
         is_lost.then(reason)
     }
 
-    /// Returns how long the source has been lost, if it is.
+    /// Returns how long the source has been lost; `None` while it is present.
     pub fn lost_for(&self, now: Instant) -> Option<Duration> {
         let lost_at = self.lost_at.load(Ordering::Relaxed).checked_sub(1)?;
         Some(now.since(Instant::from_nanos(lost_at)))

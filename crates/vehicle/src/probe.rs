@@ -25,7 +25,7 @@ struct State {
     /// Numbers of the newest questions with their arrival times.
     arrivals: VecDeque<(u64, Instant)>,
     refusal: Option<String>,
-    /// [`Health::control_refused`] at the start of the probe.
+    /// Value of [`Health::control_refused`] at the probe's first turn; `None` before.
     refused_before: Option<u64>,
     answered_at: Instant,
 }
@@ -46,7 +46,7 @@ pub struct Health {
 pub struct Turn {
     /// Largest datagram to send from now on.
     pub datagram_bytes_max: ByteCount,
-    /// Answer to send to the operator, if one is due.
+    /// Answer to send to the operator; `None` if none is due.
     pub answer: Option<ProbeAnswer>,
 }
 
@@ -108,7 +108,7 @@ impl Probe {
 }
 
 /// Returns why the probe must end: a command that is older than two thirds of the guard's timeout,
-/// or refused telemetry.
+/// or refused telemetry. `None` if it may continue.
 fn objection(health: Health, refused_before: u64) -> Option<String> {
     let refused = health.control_refused.saturating_sub(refused_before);
     let late = health.command_timeout * 2 / 3;

@@ -27,7 +27,7 @@ pub struct Met(Mutex<Steps>);
 #[derive(Debug, Default)]
 struct Steps {
     is_registered: bool,
-    /// Name of the operator introduced last, until it releases the vehicle.
+    /// Name of the operator introduced last, until it releases the vehicle; `None` without one.
     introduced: Option<String>,
     /// True if a link over TLS also leads to that operator.
     is_over_tls: bool,
@@ -91,7 +91,8 @@ impl Met {
         self.steps().heard_at = heard_at;
     }
 
-    /// Returns the name of the operator introduced last, until it releases the vehicle.
+    /// Returns the name of the operator introduced last, until it releases the vehicle; `None`
+    /// without one.
     pub(crate) fn introduced(&self) -> Option<String> {
         self.steps().introduced.clone()
     }

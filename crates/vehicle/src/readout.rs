@@ -24,9 +24,9 @@ pub struct Readout {
     /// Newest guard tick when the picture was begun; 0 if none was known.
     pub tick: u32,
     progress: Receiver<Progress>,
-    /// Rows of the strip, once the sensor has delivered them.
+    /// Buffer of the strip, once the camera has handed it over; `None` before.
     rows: Option<Picture>,
-    /// Number of rows read.
+    /// Number of rows read from the top so far.
     count: usize,
     read_at: Instant,
     begun_at: Option<Instant>,
@@ -34,7 +34,7 @@ pub struct Readout {
     clock: Clock,
     /// Load of the encoder; dropping the readout removes the strip from it.
     load: Arc<Load>,
-    /// Instant at which the encoder began the strip.
+    /// Instant at which the encoder began the strip; `None` before.
     taken_at: Option<Instant>,
 }
 

@@ -344,7 +344,8 @@ impl Reporter {
         page.finish()
     }
 
-    /// Returns why nobody drives, where the guard's status does not say it.
+    /// Returns why nobody drives, where the guard's status does not say it: this process ends, or a
+    /// supervisor has ended the drive. `None` otherwise.
     fn mode_reason(&self) -> Option<String> {
         match (self.guard_client.is_ending(), self.guard_client.ended_by()) {
             (true, _) => Some("the vehicle's process was asked to end".to_owned()),

@@ -49,7 +49,7 @@ pub struct Topic {
     /// Encoding of the schema, by its MCAP name.
     #[serde(default)]
     pub schema_encoding: String,
-    /// File of the schema; at most 6 KiB for all topics together.
+    /// File of the schema; at most 6 KiB for all topics together. `None` for units without one.
     pub schema: Option<PathBuf>,
 }
 

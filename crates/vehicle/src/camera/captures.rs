@@ -18,7 +18,7 @@ pub(super) struct Captures {
     present: Vec<Option<u64>>,
     /// Hashes of the strips of up to eight earlier captures that were no repeats, the newest last.
     remembered: VecDeque<Vec<Option<u64>>>,
-    /// Newest digest of each strip.
+    /// Newest digest of each strip, of this or an earlier picture; `None` before its first reading.
     digests: Vec<Option<Digest>>,
     sequence: Option<u32>,
     /// True once the source's own number has changed: some drivers always report the same one.

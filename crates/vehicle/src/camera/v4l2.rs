@@ -318,7 +318,7 @@ impl Numbers {
         if step > MISSED_MAX { 0 } else { step.saturating_sub(1).saturating_sub(left_out) }
     }
 
-    /// Returns the number of the newest picture, if the driver counts.
+    /// Returns the driver's number of the newest picture; `None` if the driver does not count.
     fn shown(&self) -> Option<u32> {
         self.newest.filter(|_| self.counts)
     }
@@ -341,7 +341,8 @@ impl Complaint {
         begins
     }
 
-    /// Returns the description of the fault, until 2 s after its last occurrence.
+    /// Returns the description of the fault, until 2 s after its last occurrence; `None` before the
+    /// first occurrence and after that time.
     fn words(&self, now: Duration) -> Option<&str> {
         let lasts = self.seen_at.is_some_and(|at| now.saturating_sub(at) <= TOLD_FOR);
         lasts.then_some(&*self.words)

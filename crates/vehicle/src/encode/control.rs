@@ -54,9 +54,10 @@ struct Source {
 /// State of a strip's slices after coding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Fate {
-    /// Latest report of the operator.
+    /// Latest report of the session's operator on the strip; `None` before the first.
     pub(super) report: Option<StripReport>,
-    /// Newest picture whose slice was never sent.
+    /// Newest picture of the session whose predicted slice was coded and never sent; `None` if
+    /// there is none.
     pub(super) refused: Option<u32>,
 }
 

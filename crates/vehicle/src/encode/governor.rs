@@ -36,7 +36,7 @@ pub struct Governor {
     enlarged_at: Option<Instant>,
     /// Granted rate in bit/s.
     granted: f64,
-    /// Smoothed granted rate, which determines the picture rate.
+    /// Smoothed granted rate in bit/s, which determines the picture rate.
     budget: f64,
     /// Smoothed size in bytes of a picture at the acceptable quantizer; `None` before the first.
     need: Option<f64>,
@@ -46,7 +46,7 @@ pub struct Governor {
     /// Instant at which the links will have sent everything handed over, at the budget of that
     /// time.
     busy_until: Instant,
-    /// Number of the picture begun last.
+    /// Number of the picture begun last; `None` before the first.
     taken: Option<u32>,
     /// Time from the picture begun last to the next coded one; `size` is the size allowed for it.
     time: Duration,
@@ -54,7 +54,7 @@ pub struct Governor {
     /// Rate in bit/s from which `size` was computed.
     sized_by: f64,
     /// Instant of the session's first picture at a granted rate; `begun_at` is that of its first
-    /// coded picture.
+    /// coded picture. Both are `None` before it.
     granted_at: Option<Instant>,
     begun_at: Option<Instant>,
     /// Rate in bit/s that the links have shown to carry in this session.

@@ -15,7 +15,8 @@ pub struct Plan {
 struct Shares {
     planner: Planner,
     toll: LossCost,
-    /// Current picture.
+    /// Number of the current picture, the newest that an encoder has begun; `None` before the
+    /// first.
     picture: Option<u32>,
     /// Size last allowed for the current picture, all strips together.
     budget: ByteCount,

@@ -15,7 +15,7 @@ pub struct StripCoder {
     /// True while the operator has reported a loss, or a slice was not sent, from which no recovery
     /// has begun.
     corrupt: bool,
-    /// First picture of the latest recovery.
+    /// First picture of the latest recovery; `None` before the first recovery.
     recovering_from: Option<u32>,
     /// Newest reported loss that needed no recovery, because later pictures do not refer to the
     /// lost one; `spared_is_new` is true until that loss is counted.

@@ -19,7 +19,7 @@ pub(super) struct Dating {
     measured: VecDeque<Duration>,
     /// Time at which the previous picture was taken, or the device started.
     taken_at: Duration,
-    /// Driver timestamp of the previous picture.
+    /// Driver timestamp of the previous picture that had one; `None` before the first.
     told_before: Option<Duration>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Arrival {
 pub(super) struct Capture {
     /// Best estimate of the start of capture.
     pub(super) at: Duration,
-    /// Fault of the driver's timestamp, if it is implausible.
+    /// Fault of the driver's timestamp; `None` if it is plausible or missing.
     pub(super) fault: Option<Fault>,
 }
 
