@@ -331,10 +331,10 @@ async fn picture_source(config: &tautline_vehicle::Config) -> Finding {
 #[derive(Debug)]
 struct FirstPicture {
     size: (usize, usize),
-    /// Size of the pictures to send, if that differs from `size`.
+    /// Width and height of the pictures to send; `None` if they equal `size`.
     sent: Option<(usize, usize)>,
     pictures_per_second: f64,
-    /// Fault that the source reports, in its own words.
+    /// Fault that the source reports, in its own words; `None` without one.
     trouble: Option<String>,
 }
 

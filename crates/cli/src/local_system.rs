@@ -165,7 +165,7 @@ impl LocalSystem {
     }
 
     /// Asks the vehicle for the fault of its pictures, and returns it in words if it differs from
-    /// the last reported one.
+    /// the last reported one; `None` if not, without a fault, or without an answer.
     async fn take_trouble(&mut self) -> Option<String> {
         // A vehicle that does not answer is reported by other means.
         let page = local::get(self.metrics, "/metrics").await.ok()?;

@@ -36,13 +36,13 @@ pub(crate) struct LeaderMember {
 
 /// Hub that receives the members' acts, forwards their messages to each other, and can cut members
 /// off.
-struct LocalSystem {
+struct Hub {
     socket: UdpSocket,
     clock: Clock,
     heartbeat_ms: u64,
     folder: tempfile::TempDir,
     members: Vec<Running>,
-    /// Term and member of the latest act that was not refused.
+    /// Term and member of the latest act that was not refused; `None` before the first.
     acted: Option<(u64, usize)>,
     /// Time of each member's latest act that was not refused; `None` before the first.
     acts: [Option<Instant>; 3],
@@ -63,7 +63,7 @@ struct Running {
 
 impl Leader {
     pub(crate) fn run(self) -> Result<()> {
-        let mut stand = LocalSystem::new(self.heartbeat_ms)?;
+        let mut stand = Hub::new(self.heartbeat_ms)?;
         tell!(
             "three processes, heartbeat {} ms, timeout {TIMEOUT_HEARTBEATS} of them",
             self.heartbeat_ms
@@ -91,7 +91,7 @@ impl Leader {
     }
 }
 
-impl LocalSystem {
+impl Hub {
     fn new(heartbeat_ms: u64) -> Result<Self> {
         let socket = UdpSocket::bind("127.0.0.1:0")?;
         socket.set_read_timeout(Some(Duration::from_millis(1)))?;
@@ -229,7 +229,7 @@ impl LocalSystem {
     }
 }
 
-impl Drop for LocalSystem {
+impl Drop for Hub {
     fn drop(&mut self) {
         for member in &mut self.members {
             // A process that has ended cannot be killed.

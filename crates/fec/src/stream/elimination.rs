@@ -392,7 +392,7 @@ impl Elimination {
         &self.matrix[row * self.stride + self.rows_max..][..self.free.len()]
     }
 
-    /// Returns the column of the oldest free unknown that occurs in a row.
+    /// Returns the column of the oldest free unknown that occurs in row `row`; `None` if none does.
     ///
     /// The oldest unknowns are the least likely to arrive late, and the first to be given up.
     fn oldest_free(&self, row: usize) -> Option<usize> {

@@ -76,7 +76,7 @@ pub struct StripEncoder {
     model: Model,
     /// Activity of each macroblock in the last predicted picture, and in the last IDR.
     activity: [Vec<f64>; 2],
-    /// Last picture, until the work is done that only the next one needs.
+    /// Last picture, until the work is done that only the next one needs; `None` after that.
     unfinished: Option<Unfinished>,
     writer: BitWriter,
     /// `frame_num` of the next picture; an IDR resets it to 0.

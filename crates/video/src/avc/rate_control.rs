@@ -9,8 +9,8 @@
 /// Size model of a strip's slices, learned from earlier ones.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
-    /// Bits of each row of macroblocks at QP 0 for an activity of 1: for predicted slices, then for
-    /// intra ones.
+    /// Bits to expect of each row of macroblocks at QP 0 for an activity of 1: in predicted slices,
+    /// then in intra ones.
     rows: [Vec<f64>; 2],
     /// Mean quantizer of the last slice of either kind.
     qp: f64,
@@ -41,7 +41,7 @@ pub(super) struct RateControl {
     /// First row of macroblocks with one that did not fit; `None` if all fit so far.
     short_from: Option<usize>,
     exhausted: bool,
-    /// Bits of each row of macroblocks at QP 0 for an activity of 1.
+    /// Predicted bits of each row of macroblocks at QP 0 for an activity of 1, from the model.
     rows: Vec<f64>,
     /// Predicted bits of each macroblock at QP 0; `ahead` is their sum over the macroblocks not
     /// coded yet.

@@ -11,12 +11,12 @@ pub struct Mode {
     pub code: Code,
     /// Pixels in a row, and rows.
     pub size: [u32; 2],
-    /// Seconds between two pictures, if known.
+    /// Seconds between two pictures; `None` if unknown.
     pub interval: Option<Fraction>,
 }
 
 impl Mode {
-    /// Returns the rate in pictures per second, if known.
+    /// Returns the rate in pictures per second; `None` if unknown.
     pub fn pictures_per_second(&self) -> Option<f64> {
         self.interval.map(|interval| f64::from(interval.under()) / f64::from(interval.over()))
     }

@@ -298,7 +298,8 @@ impl<V> Rig<V> {
         count.trim_end_matches(',').parse().ok()
     }
 
-    /// Returns the word after `name` in the newest line of the guard's log that contains `what`.
+    /// Returns the word after `name` in the newest line of the guard's log that contains `what`;
+    /// `None` if there is no such line or word.
     fn logged(&self, what: &str, name: &str) -> Option<String> {
         let log = std::fs::read_to_string(self.path(LOG)).unwrap_or_default();
         let line = log.lines().rfind(|line| line.contains(what))?;

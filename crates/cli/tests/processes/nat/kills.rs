@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::nat::network::{Kind, Network, SERVERS};
 use crate::nat::rig::{Rig, Setup};
 
-/// Fault of a process.
+/// Fault of a relay or the switchboard: killed, suspended, or cut off from the network.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     Killed,
