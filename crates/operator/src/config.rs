@@ -30,8 +30,8 @@ pub struct Config {
     pub switchboard_key: String,
     /// Name of the vehicle to take; if not given, a person picks one on the console.
     pub vehicle: Option<String>,
-    /// Public key of the vehicle named by `vehicle`; if not given, the key of its first session
-    /// counts.
+    /// Public key of the vehicle named by `vehicle`; if not given, the first key that the
+    /// switchboard reports for it, and no other until this process ends.
     pub vehicle_key: Option<String>,
     /// Public keys of vehicles that a person may pick, by name; any other key under such a name is
     /// refused.
@@ -50,8 +50,8 @@ pub struct Config {
     pub tls_advertise: Vec<SocketAddr>,
     /// Address of the browser console; beyond the loopback interface it uses HTTPS.
     pub console: SocketAddr,
-    /// Names by which browsers reach the console, each with its port if that differs; the address
-    /// if empty.
+    /// Names by which browsers reach the console, each with its port if that is not the port of
+    /// `console`; the address of `console` if empty.
     #[serde(alias = "console_name", deserialize_with = "one_or_several")]
     pub console_names: Vec<String>,
     /// Scheme of a proxy before the console, by which browsers reach it under its names; no proxy
@@ -61,7 +61,8 @@ pub struct Config {
     pub console_certificate: Option<PathBuf>,
     /// Secret key of the certificate in PEM form.
     pub console_certificate_key: Option<PathBuf>,
-    /// True to announce addresses also for browsers that may only watch.
+    /// True to announce, in addition to addresses that admit a browser to drive, addresses that
+    /// admit one only to watch.
     pub watch: bool,
     /// Address for metrics, status and probes; required for these if the console uses HTTPS.
     pub metrics: Option<SocketAddr>,

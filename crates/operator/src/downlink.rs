@@ -152,8 +152,8 @@ impl Downlink {
         }
     }
 
-    /// Returns the strips that need an IDR, as bits: corrupt ones whose encoder does not recover by
-    /// itself, or has not within a second of slices.
+    /// Returns the strips that need an IDR, bit n for strip n: corrupt ones whose encoder does not
+    /// recover by itself, or has not within a second of slices.
     pub fn keyframe_strips(&self) -> u8 {
         let bit = |(index, strip): (usize, &ReorderBuffer)| u8::from(strip.needs_idr()) << index;
         self.strips.iter().enumerate().map(bit).fold(0, |bits, bit| bits | bit)

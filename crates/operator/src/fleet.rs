@@ -24,7 +24,8 @@ pub(crate) struct Fleet {
     is_reached: bool,
     /// Time at which the pending list request was sent; `None` after its answer.
     asked_at: Option<Instant>,
-    /// Round-trip time of the latest list request.
+    /// Round-trip time of the request for the latest list; `None` before the first list, and if
+    /// this operator had not requested it.
     round_trip: Option<Duration>,
     /// Time of the next list request.
     due_at: Instant,
@@ -33,7 +34,7 @@ pub(crate) struct Fleet {
     keys: BTreeMap<String, PublicKey>,
 }
 
-/// The wanted vehicle.
+/// Vehicle that this operator wants to drive, until it is released or refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Picked {
     name: String,
@@ -41,7 +42,7 @@ struct Picked {
     by_person: bool,
 }
 
-/// A person's latest request that was refused.
+/// Latest refused request of a person, to pick this vehicle or to release it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Refused {
     vehicle: String,
@@ -49,18 +50,19 @@ struct Refused {
 }
 
 named! {
-    /// Reason of a refusal, shown to the person.
+    /// Reason of the refusal of a person's request to pick or to release a vehicle, shown to that
+    /// person.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(crate) enum Word {
         /// No vehicle of that name is listed.
         Unknown: "unknown",
-        /// Another operator has it.
+        /// Another operator has the requested vehicle.
         Taken: "taken",
         /// The driven vehicle cannot be released while it moves.
         Moving: "moving",
         /// A vehicle is picked already.
         Busy: "busy",
-        /// The switchboard does not grant it to this operator.
+        /// The switchboard does not grant the requested vehicle to this operator.
         Refused: "refused",
     }
 }
@@ -149,7 +151,8 @@ impl Fleet {
         Err(word)
     }
 
-    /// Releases the vehicle, whose key was found to be `key`; nothing is wanted any more.
+    /// Releases the wanted vehicle, if there is one: nothing is wanted any more. Its public key, if
+    /// `key` is given, is required of a vehicle of that name from now on.
     pub(crate) fn leave(&mut self, key: Option<PublicKey>, now: Instant) {
         let Some(picked) = self.picked.take() else { return };
         if let Some(key) = key {
@@ -158,7 +161,8 @@ impl Fleet {
         (self.refused, self.asked_at, self.due_at) = (None, None, now);
     }
 
-    /// Records, for the consoles, that the wanted vehicle is not released, and why.
+    /// Records, for the consoles, why the wanted vehicle is not released; does nothing if none is
+    /// wanted.
     pub(crate) fn keep(&mut self, word: Word) {
         if let Some(name) = self.picked().map(str::to_owned) {
             self.refuse(&name, word);
@@ -200,8 +204,8 @@ impl Fleet {
         self.due_at = now + LIST_INTERVAL;
     }
 
-    /// Checks the switchboard's key of the picked vehicle: it must match the settings, and the one
-    /// of an earlier session.
+    /// Checks the switchboard's key of the picked vehicle: it must match the key in the settings,
+    /// or else that of an earlier drive, if one of them is known.
     ///
     /// # Errors
     /// Returns one line that names both keys.

@@ -216,8 +216,8 @@ impl Bystander {
     }
 }
 
-/// Deadline of units other than commands, and the least of an emergency stop. The guard's limit
-/// sets that of commands.
+/// Deadline of units other than commands, and the shortest deadline of an emergency stop. The
+/// deadline of other commands is the guard's limit on their age.
 const DEADLINE: Duration = Duration::from_millis(250);
 /// Silence of the driving console after which another's emergency stop is sent as a command of its
 /// own; a running page sends more often.

@@ -116,7 +116,8 @@ pub async fn run(
     ended
 }
 
-/// Requests of the consoles, and the queues of those that other tasks serve.
+/// Queue of the consoles' requests, and the queues to two other tasks: cuts of emulated links, and
+/// choices of a vehicle.
 struct Requests {
     asked: mpsc::Receiver<Request>,
     cuts: mpsc::Sender<LinkAction>,
@@ -147,8 +148,8 @@ impl Requests {
         }
     }
 
-    /// Passes a request on. A full queue means that earlier requests are not done yet: then this
-    /// one is outdated.
+    /// Passes a request on to the input or to the task that carries it out, or drops it. A full
+    /// queue means that earlier requests are not done yet: then this one is outdated.
     fn pass(&self, request: Request, input: &mut Input) {
         match request {
             Request::Command(command) => input.handle_command(command),
@@ -165,7 +166,9 @@ impl Requests {
     }
 }
 
-/// Returns the routes served next to the console, and those at the address of the metrics.
+/// Returns the routes to serve at the console's address, and those to serve at the metrics' own
+/// address, with that address. All of `routes` are in the latter if it is configured, else in the
+/// former; in neither if it is not and other machines can reach the console.
 fn parted(config: &Config, routes: Router) -> (Router, Option<(SocketAddr, Router)>) {
     match config.metrics {
         Some(address) => (Router::new(), Some((address, routes))),
@@ -175,7 +178,7 @@ fn parted(config: &Config, routes: Router) -> (Router, Option<(SocketAddr, Route
     }
 }
 
-/// Serves routes at an address of their own, if they have one.
+/// Serves routes at their own address until that fails; waits forever for `None`.
 async fn serve(apart: Option<(SocketAddr, Router)>) -> anyhow::Result<()> {
     match apart {
         Some((address, routes)) => metrics::serve(address, routes).await,
@@ -262,6 +265,6 @@ fn beside(
 const REQUESTS_MAX: usize = 64;
 /// Interval at which [`tell_idle`] is called: longer than that of a session's own reports.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
-/// Interval at which feedback is checked, that of commands; a loss is reported to the vehicle at
-/// once.
+/// Interval at which feedback to the vehicle is checked for changes, the same as that of commands;
+/// a loss is reported to the vehicle at once.
 const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);

@@ -53,7 +53,7 @@ pub(crate) struct Rendezvous {
 /// The operator's own parts, which messages of the switchboard act on.
 #[derive(Clone, Copy)]
 pub(crate) struct Own<'a> {
-    /// Settings.
+    /// Settings of this operator.
     pub config: &'a Config,
     /// Key of this operator.
     pub identity: &'a Identity,
@@ -61,7 +61,7 @@ pub(crate) struct Own<'a> {
     pub driver: &'a Driver,
     /// State that the session and the pages share.
     pub shared: &'a Shared,
-    /// Clock.
+    /// Clock of this process, for all instants here.
     pub clock: Clock,
 }
 

@@ -9,27 +9,29 @@ use tautline_units::{ByteCount, Instant};
 /// Measurements of a step. Delays are in milliseconds, in no particular order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// Media units from the vehicle: from hand-over there to delivery here.
+    /// Delays of media units from the vehicle: from hand-over there to delivery here.
     pub vehicle: Delays,
-    /// Questions to the vehicle, 20 per second: from hand-over to delivery.
+    /// Delays of the questions to the vehicle, 20 per second: from hand-over here to delivery
+    /// there.
     pub operator: Delays,
     /// Time from the hand-over of a question until a slice arrives here whose capture began after
     /// the question reached the vehicle.
     pub end_to_end: Delays,
     /// Bytes that this end sent and received, with 28 bytes of IP and UDP headers per datagram.
     pub wire_bytes: u64,
-    /// Bytes of units among them.
+    /// Bytes of the units that this end sent and received, without the headers of transport.
     pub payload_bytes: u64,
     /// Error bound of the clock comparison, in either direction.
     pub clock_error_ms: f64,
-    /// Smallest of the sizes in use from the vehicle on the links that are up: less than requested
-    /// if a path carries less. 0 before the vehicle's first report.
+    /// Smallest of the sizes in use from the vehicle on the links that are up, in bytes: less than
+    /// requested if a path carries less. 0 before the vehicle's first report.
     pub up_bytes_used: u64,
-    /// The same, to the vehicle.
+    /// Smallest of the sizes in use to the vehicle on the links that are up, in bytes; 0 before it
+    /// is known.
     pub down_bytes_used: u64,
 }
 
-/// Messages of one kind.
+/// Delays and losses of the messages of one kind during a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Delays {
     /// Delays of the delivered messages in milliseconds.
@@ -43,13 +45,14 @@ pub struct Delays {
 pub(crate) struct Watch {
     /// Sequence number of the first question; earlier ones belong to earlier steps.
     first: u64,
-    /// Send time of each question.
+    /// Send time of each question, in the order of sequence numbers from `first` on.
     asked: Vec<Instant>,
-    /// Arrival time of each question, by the vehicle's clock.
+    /// Arrival time of each question at the vehicle, by its sequence number and the vehicle's
+    /// clock.
     came: BTreeMap<u64, Instant>,
     units: Vec<Unit>,
     lost: Vec<u64>,
-    /// Totals of bytes on the wire and of the applications' bytes over time.
+    /// Totals of both directions over time: instant, bytes on the wire, and bytes of units.
     totals: Vec<(Instant, u64, u64)>,
     clock: Option<ClockEstimate>,
     refusal: Option<String>,
@@ -91,7 +94,7 @@ impl Watch {
         self.first + self.asked.len() as u64
     }
 
-    /// Returns why the probe must stop, if it must.
+    /// Returns why the probe must stop; `None` while it may continue.
     pub(crate) fn refusal(&self) -> Option<String> {
         self.refusal.clone()
     }
@@ -111,7 +114,8 @@ impl Watch {
         }
     }
 
-    /// Records a lost media unit.
+    /// Records the number of a media unit from the vehicle that was lost; ignored beyond
+    /// [`NOTES_MAX`].
     pub(crate) fn handle_lost(&mut self, number: UnitNumber) {
         if self.lost.len() < NOTES_MAX {
             self.lost.push(number.get());
@@ -134,7 +138,8 @@ impl Watch {
         self.refusal = Some("a new session has started".into());
     }
 
-    /// Records the current totals; `payload` is the applications' bytes in both directions.
+    /// Records the current totals and clock comparison; `payload` is the bytes of units in both
+    /// directions.
     pub(crate) fn handle_tick(&mut self, session: &Session, payload: ByteCount, now: Instant) {
         self.clock = session.clock();
         let wire = session.links().map(|link| {
@@ -146,7 +151,8 @@ impl Watch {
         }
     }
 
-    /// Returns the measurements of what was sent from `from` to `to`.
+    /// Returns the measurements of what was sent from `from` to `to`, or why there are none: the
+    /// clocks were not compared yet.
     pub(crate) fn measured(&self, from: Instant, to: Instant) -> Result<Measured, String> {
         let clock = self.clock.ok_or("the clocks of both ends have not been compared yet")?;
         let within = |at: &Instant| (from..to).contains(at);

@@ -176,8 +176,9 @@ impl fmt::Debug for Access {
 }
 
 impl Names {
-    /// Returns the names of a console at `address`: those `given`, each with its port if that
-    /// differs, or the address itself.
+    /// Returns the names of a console at `address`: those `given`, each with its own port or else
+    /// that of `address`, unless that is the scheme's default; or `address` itself if none was
+    /// given.
     ///
     /// # Errors
     /// Returns one line if the address is a wildcard and no name was given.

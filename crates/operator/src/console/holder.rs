@@ -54,7 +54,7 @@ named! {
     /// Role of a console towards the vehicle and the driving console.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(crate) enum Role {
-        /// Drives.
+        /// Drives the vehicle.
         Drives: "drives",
         /// Does not drive and has not asked.
         Waits: "waits",

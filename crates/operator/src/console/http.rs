@@ -24,7 +24,7 @@ use super::bridge::{Hub, Visitor};
 use super::holder::ConsoleId;
 use super::socket;
 
-/// State that the routes share.
+/// State that the routes of the console's address share.
 #[derive(Clone)]
 struct Console {
     hub: Arc<Hub>,

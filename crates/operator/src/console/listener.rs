@@ -50,7 +50,8 @@ pub(crate) fn accept(
     listener.context("the console's address is unknown")
 }
 
-/// TLS, and the origin that the response to a browser without TLS names.
+/// TLS of the console's address, and the console's origin, which the response to a browser without
+/// TLS contains.
 #[derive(Clone)]
 struct Tls {
     acceptor: TlsAcceptor,

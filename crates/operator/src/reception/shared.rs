@@ -79,7 +79,7 @@ impl Expected {
 /// Feedback to the vehicle about the strips.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Strips {
-    /// Strips that need an IDR, as bits.
+    /// Strips that need an IDR: bit n for strip n, counted from the top.
     pub(crate) keyframes: u8,
     /// Reception report of each strip.
     pub(crate) reports: [Option<StripReport>; VideoFeedback::STRIPS_MAX],

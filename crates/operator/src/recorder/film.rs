@@ -23,7 +23,7 @@ pub(super) struct Film {
     strips: [Progress; Layout::STRIP_COUNT],
     /// Pictures with slices possibly still to come, the oldest first.
     held: VecDeque<Held>,
-    /// Newest picture that was written or given up.
+    /// Number of the newest picture that was written or given up; `None` before the first.
     done: Option<u32>,
     told: bool,
     pub(super) counters: Counters,
@@ -45,7 +45,7 @@ pub(super) struct Counters {
 #[derive(Clone, Copy, Default)]
 struct Progress {
     stream: Stream,
-    /// Picture of the strip's newest slice.
+    /// Number of the picture of the strip's newest slice; `None` before the first.
     newest: Option<u32>,
 }
 
