@@ -9,7 +9,7 @@ pub enum Error {
     Field {
         /// The field's name, as written in TOML.
         field: &'static str,
-        /// The value found there.
+        /// The rejected value of the field.
         value: String,
         /// The permitted range, or the rule that it breaks.
         reason: &'static str,

@@ -54,9 +54,9 @@ use policer::Bucket;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pair {
-    /// From vehicle to operator.
+    /// Configuration of the direction from vehicle to operator.
     pub up: Config,
-    /// From operator to vehicle.
+    /// Configuration of the direction from operator to vehicle.
     pub down: Config,
 }
 
@@ -154,7 +154,7 @@ pub struct Counters {
     pub delivered_bytes: ByteCount,
     /// Bytes of cross traffic that entered the queue, headers included.
     pub foreign_bytes: ByteCount,
-    /// Packets marked, including those lost afterwards.
+    /// Packets that the L4S queue marked, including those lost afterwards.
     pub marked: u64,
     dropped: [u64; Drop::VARIANTS.len()],
 }

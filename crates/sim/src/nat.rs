@@ -55,13 +55,13 @@ pub struct Nat {
     next_port: u16,
 }
 
-/// Internal endpoint, and the part of the remote endpoint that the mapping depends on.
+/// Key of a mapping: internal endpoint, and the part of the remote endpoint that it depends on.
 type Key = (SocketAddr, Option<(IpAddr, Option<u16>)>);
 
 #[derive(Debug, Clone)]
 struct Mapping {
     port: u16,
-    /// Parts of the remote endpoints that the filter admits.
+    /// Remote endpoints to which the mapping has sent, by the part that the filter distinguishes.
     let_in: BTreeSet<Option<(IpAddr, Option<u16>)>>,
     used_at: Instant,
 }

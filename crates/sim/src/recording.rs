@@ -185,7 +185,8 @@ fn losses(pings: &[Ping], period: u64) -> Vec<(u64, u64)> {
     lost
 }
 
-/// Separates waits from the path's own round trip.
+/// Separates waits from the path's own round trip: returns the samples of the latter, at least one,
+/// and the intervals in ns in which packets were held.
 fn holds(answered: &[Sample], period: u64) -> (Vec<Sample>, Vec<(u64, u64)>) {
     let groups = together(answered);
     let quick = lower_quartile(answered);

@@ -71,7 +71,7 @@ impl Capacity {
         }
     }
 
-    /// Discards state from before `now`.
+    /// Discards rates, random values and dips from before `now` (ns); no later query is earlier.
     pub(super) fn forget_before(&mut self, now: u64) {
         self.dips.forget_before(now);
         match &mut self.source {

@@ -133,7 +133,7 @@ impl Dips {
         (left, until)
     }
 
-    /// Discards state from before `now`.
+    /// Discards dips that ended before `now` (ns); no later query is earlier.
     pub(super) fn forget_before(&mut self, now: u64) {
         for (_, intervals) in &mut self.all {
             intervals.forget_before(now);

@@ -130,9 +130,9 @@ pub struct Swing {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// Start time in s; 0 to 86,400, not decreasing.
+    /// Start time of the new capacity in s; 0 to 86,400, not before that of the previous step.
     pub at_s: f64,
-    /// Capacity from that time on in Mbit/s, headers included; 0.01 to 100,000.
+    /// Capacity from `at_s` on in Mbit/s, headers included; 0.01 to 100,000.
     pub rate_mbps: f64,
 }
 
@@ -142,7 +142,8 @@ pub struct Step {
 pub struct Policer {
     /// Rate of the tokens in Mbit/s, headers included; 0.01 to 100,000.
     pub rate_mbps: f64,
-    /// Burst size in bytes after a pause; 1,500 to 64,000,000.
+    /// Size of the bucket, which a pause fills: bytes that then pass at any rate; 1,500 to
+    /// 64,000,000.
     pub burst_bytes: u64,
 }
 
@@ -150,12 +151,12 @@ pub struct Policer {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cubic {
-    /// Its round-trip time in ms, without queueing; 1 to 10,000.
+    /// Round-trip time of the flow in ms, without queueing; 1 to 10,000.
     pub rtt_ms: f64,
-    /// Start time in s; 0 to 86,400.
+    /// Start time of the flow in s; 0 to 86,400.
     #[serde(default)]
     pub from_s: f64,
-    /// End time in s; `None` for no end.
+    /// End time of the flow in s; `None` for no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_s: Option<f64>,
 }
@@ -164,12 +165,12 @@ pub struct Cubic {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bbr {
-    /// Its round-trip time in ms, without queueing; 1 to 10,000.
+    /// Round-trip time of the flow in ms, without queueing; 1 to 10,000.
     pub rtt_ms: f64,
-    /// Start time in s; 0 to 86,400.
+    /// Start time of the flow in s; 0 to 86,400.
     #[serde(default)]
     pub from_s: f64,
-    /// End time in s; `None` for no end.
+    /// End time of the flow in s; `None` for no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_s: Option<f64>,
 }
@@ -200,7 +201,7 @@ impl Default for L4s {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceRate {
-    /// The file; a relative path is resolved by [`Config::load_files`].
+    /// Path of the trace; a relative path is resolved by [`Config::load_files`].
     pub file: PathBuf,
     /// Factor on the bytes of each delivery opportunity; 0.01 to 100.
     #[serde(default = "default_rate_factor")]
@@ -230,7 +231,7 @@ pub struct Jitter {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retransmission {
-    /// The probability of each further round; 0 to 0.9.
+    /// Probability of the first round, and of each further one after it; 0 to 0.9.
     pub probability: f64,
     /// Delay of one round in ms; 0 to 10,000.
     pub delay_ms: f64,

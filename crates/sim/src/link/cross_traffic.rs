@@ -19,7 +19,7 @@ pub(super) fn of(config: &Config, mut rng: ChaCha8Rng) -> Vec<Box<dyn Foreign>> 
     flows
 }
 
-/// Returns the flow with the earliest event up to `now`, and the time of that event.
+/// Returns the time of the earliest event up to `now` (ns), and its flow; `None` if there is none.
 pub(super) fn first(
     flows: &mut [Box<dyn Foreign>],
     now: u64,

@@ -28,7 +28,7 @@ pub(super) struct Flow {
     former: f64,
     /// Time of the last reduction in ns; `None` before the first.
     reduced_at: Option<u64>,
-    /// Reno's window estimate since the last reduction.
+    /// Window that Reno would have since the last reduction, in packets.
     reno: f64,
     /// Losses of packets below this number belong to the last reduction.
     recovery: u64,

@@ -75,7 +75,7 @@ impl Delay {
         self.base + recorded + jitter + rounds
     }
 
-    /// Discards state from before `now`.
+    /// Discards jitter from before `now` (ns); no later query is earlier.
     pub(super) fn forget_before(&mut self, now: u64) {
         if let Some((_, wander)) = &mut self.jitter {
             wander.forget_before(now);

@@ -127,7 +127,8 @@ impl Intervals {
         next <= at
     }
 
-    /// Discards state from before `now`.
+    /// Discards intervals that ended before `now` (ns), except the newest; no later query is
+    /// earlier.
     pub(super) fn forget_before(&mut self, now: u64) {
         while self.known.len() > 1 && self.known[0].1 <= now {
             self.known.pop_front();
@@ -229,7 +230,7 @@ impl Gates {
         }
     }
 
-    /// Discards state from before `now`.
+    /// Discards interruptions that ended before `now` (ns); no later query is earlier.
     pub(super) fn forget_before(&mut self, now: u64) {
         for gate in &mut self.all {
             gate.forget_before(now);

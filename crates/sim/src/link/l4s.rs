@@ -7,7 +7,7 @@ use super::config::L4s;
 /// classic queue and the coupling between the two are left out.
 #[derive(Debug)]
 pub(super) struct Ramp {
-    /// Bounds of the ramp, in nanoseconds.
+    /// Queue delay in nanoseconds up to which nothing is marked.
     from: u64,
     range: u64,
     /// Sum of all marking probabilities minus the packets marked.

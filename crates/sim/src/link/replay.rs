@@ -17,7 +17,7 @@ use crate::recording::{Columns, Recording, decompressed};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// The file, plain or gzip; a relative path is resolved by
+    /// Path of the recording, plain or gzip; a relative path is resolved by
     /// [`Config::load_files`](super::Config::load_files).
     pub file: PathBuf,
     /// The operator, in a file with several: a value in its `operator` column, or else the name of

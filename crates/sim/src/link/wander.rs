@@ -57,7 +57,7 @@ impl Wander {
         (self.grid[index as usize], until)
     }
 
-    /// Discards state from before `now`.
+    /// Discards values from before `now` (ns), except the newest; no later query is earlier.
     pub(super) fn forget_before(&mut self, now: u64) {
         while self.grid.len() > 1 && self.grid_start.saturating_add(self.step) <= now {
             self.grid.pop_front();

@@ -59,7 +59,7 @@ fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
-/// Column indices.
+/// Indices of the columns that are read; `operator` is `None` in a file without that column.
 struct Places {
     rtt: usize,
     /// Index of the time's column, and its unit in nanoseconds; `None` in a file without times.
