@@ -40,7 +40,7 @@ pub struct AcceptLimit(Arc<Shared>);
 pub struct Counters {
     /// Unproven connections evicted by a newer one.
     pub turned_away: AtomicU64,
-    /// Closed because a handshake, a request's header or an answer took too long.
+    /// Connections closed because a handshake, a request's header or an answer took too long.
     pub silent: AtomicU64,
     /// Failed accept calls, for instance without free file descriptors.
     pub not_accepted: AtomicU64,
@@ -258,7 +258,7 @@ impl Caller {
 }
 
 impl Watched {
-    /// Returns the socket.
+    /// Returns the TCP socket of the connection.
     pub fn tcp(&self) -> &TcpStream {
         &self.stream
     }

@@ -51,7 +51,8 @@ struct Successor {
     /// Announcements received so far, at most 64, which stay valid after the takeover.
     announced: Vec<Event>,
     is_established: bool,
-    /// Last reported budget: for media, and as demonstrated by the links.
+    /// Last budget that the session has reported: its part for media, and what its links have
+    /// demonstrated; zeros before the first.
     budget: (Bitrate, Bitrate),
 }
 

@@ -20,7 +20,7 @@ use tautline_units::Ecn;
 pub struct Udp<S = mio::net::UdpSocket> {
     socket: S,
     state: UdpSocketState,
-    /// `true` if it is bound to the wildcard address.
+    /// `true` if the socket is bound to the wildcard address.
     is_wildcard: bool,
 }
 
@@ -33,7 +33,7 @@ pub struct Received {
     /// Local address that the sender used; `None` if the socket is bound to one, or the kernel
     /// reports none.
     pub local: Option<IpAddr>,
-    /// Codepoint left by the network.
+    /// ECN codepoint of the datagrams, as the network has set or left it.
     pub ecn: Ecn,
     bytes: usize,
     stride: usize,
@@ -46,11 +46,11 @@ pub struct Outgoing<'a> {
     pub bytes: &'a [u8],
     /// Length of each datagram in bytes, if `bytes` holds several; `None` for a single one.
     pub segment: Option<usize>,
-    /// Destination.
+    /// Destination of the datagrams.
     pub to: SocketAddr,
-    /// Local source address; `None` leaves the choice to the kernel.
+    /// Local source address of the datagrams; `None` leaves the choice to the kernel.
     pub from: Option<IpAddr>,
-    /// ECN codepoint.
+    /// ECN codepoint of the datagrams.
     pub ecn: Ecn,
 }
 

@@ -53,7 +53,7 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
-    /// Unique display name.
+    /// Display name of the link, which no other link has.
     pub name: String,
     /// UDP address that the vehicle sends to; port 0 takes a free one. Unused between devices.
     /// `None` only between devices.

@@ -17,13 +17,14 @@ pub struct Status {
 /// State and counters of one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkStatus {
-    /// Number, counted from 0.
+    /// Number of the link, counted from 0.
     pub link: usize,
-    /// Display name.
+    /// Display name of the link.
     pub name: String,
     /// `true` if the link is cut in at least one direction.
     pub cut: bool,
-    /// Listen address; between devices the vehicle's address with port 0.
+    /// Address at which the link receives from the vehicle; between devices the vehicle's address
+    /// with port 0.
     pub listen: SocketAddr,
     /// Address of the target; between devices the operator's address with port 0.
     pub target: SocketAddr,
@@ -51,7 +52,7 @@ pub struct DirectionStatus {
     pub delivered_bytes: u64,
     /// Datagrams now within the model: neither delivered nor dropped.
     pub in_flight: u64,
-    /// Bytes in the queue, including headers.
+    /// Bytes in the model's queue now, including headers.
     pub queued_bytes: u64,
     /// Datagrams with one changed bit, delivered or lost in a cut.
     #[serde(default)]

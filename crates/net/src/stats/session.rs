@@ -18,7 +18,7 @@ use crate::driver::Drops;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
     links: Vec<(u8, LinkTotals)>,
-    /// Units delivered here, and units lost or late.
+    /// For each channel: number of units delivered here, and of units lost or late.
     channels: Vec<(ChannelNumber, u64, u64)>,
 }
 

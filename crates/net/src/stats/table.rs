@@ -178,7 +178,7 @@ fn write_channel(channel: &ChannelStats, f: &mut fmt::Formatter<'_>) -> fmt::Res
     )
 }
 
-/// Returns the sum and the reasons with nonzero counts.
+/// Returns the text of `sum`, followed in brackets by the names and counts that are not 0.
 fn with_reasons(sum: u64, counts: &[(&str, u64)]) -> String {
     let some = counts.iter().filter(|(_, count)| *count > 0);
     let words: Vec<_> = some.map(|(what, count)| format!("{what} {count}")).collect();

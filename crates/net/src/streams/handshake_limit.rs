@@ -9,7 +9,7 @@ use crate::connection_limit::network;
 #[derive(Debug, Default)]
 pub(super) struct HandshakeLimit {
     second: u64,
-    /// Accepted in this second, by network.
+    /// Number of handshakes admitted in this second, by network.
     taken: BTreeMap<IpAddr, u32>,
     total: u32,
 }
