@@ -198,12 +198,12 @@ struct Presence {
     versions: ProtocolVersions,
     /// `true` if the end supports relays.
     relays: bool,
-    /// Additional candidates; an older build reports none.
+    /// Candidates that the end reported in addition to `addresses`; none from an older build.
     candidates: Vec<Candidate>,
     /// Name of the lease that the end holds: reported by the end, or given with its introduction;
     /// `None` without a lease.
     held: Option<[u8; 16]>,
-    /// Location, if reported.
+    /// Location of the end, in its owner's words; `None` if it reported none.
     place: Option<String>,
     /// Number of links that the end reported.
     link_count: u8,
@@ -398,7 +398,7 @@ impl Directory {
         }
     }
 
-    /// Handles bytes that are no message.
+    /// Handles bytes of a connection that are no message, for `reason`.
     pub fn handle_malformed(&mut self, id: ConnectionId, reason: &str, now: Instant) {
         if self.connections.contains_key(&id) {
             let text = format!("this is not a message of the control plane: {reason}");
@@ -498,7 +498,7 @@ impl Directory {
         }
     }
 
-    /// Returns the vehicles whose lease has something due at `now`.
+    /// Returns the names of the vehicles whose lease has reached the time that `at` returns of it.
     fn leases_due(&self, at: impl Fn(&Lease) -> Option<Instant>, now: Instant) -> Vec<String> {
         let is_due = |vehicle: &Vehicle| {
             vehicle.lease.as_ref().and_then(&at).is_some_and(|due_at| due_at <= now)

@@ -32,7 +32,7 @@ pub struct Server {
     listener: Listener,
     directory: Directory,
     store: Store,
-    /// Changes not yet on disk.
+    /// Changes of the stored state that are not on disk yet, in order.
     changes: Vec<Change>,
     latency: Option<latency::Log>,
     clock: Clock,
@@ -42,7 +42,7 @@ pub struct Server {
     arrivals: mpsc::Receiver<Arrival>,
     arrivals_sender: mpsc::Sender<Arrival>,
     places: ConnectionLimit<PublicKey>,
-    /// Connections without a proof of a listed key.
+    /// Connections without a proof of a listed key, by the place that each occupies.
     unproven: BTreeMap<Place, Unproven>,
     own: PublicKey,
     settings: mpsc::Receiver<Config>,
@@ -240,7 +240,7 @@ impl Server {
         tracing::info!(vehicles, operators, "the settings were read again");
     }
 
-    /// Starts the handshake of a new connection, in a task of its own.
+    /// Starts the TLS handshake of a new connection, in a task of its own.
     fn start_handshake(&mut self, incoming: Incoming) {
         let remote = incoming.remote();
         let (place, evicted) = self.places.take(remote.ip());
@@ -378,7 +378,7 @@ impl Server {
     }
 }
 
-/// Input of a connection for the directory.
+/// Input for the directory from a connection's task.
 #[derive(Debug)]
 enum Arrival {
     Connected { connection: Connection, held: Held },
@@ -402,7 +402,8 @@ async fn accept(listener: &Listener, not_accepted: &mut LogLimit, clock: Clock) 
     }
 }
 
-/// Transfers frames in both directions until either end closes the connection.
+/// Sends the queued `frames` and passes received ones to the directory, until either end closes the
+/// connection; then reports its end to the directory.
 async fn attend(
     connection: Connection,
     id: ConnectionId,
@@ -469,7 +470,8 @@ async fn carry(
 
 /// Maximum frames from all connections that wait for the directory; beyond it the connections wait.
 const ARRIVALS_MAX: usize = 256;
-/// Maximum bytes of an answer per message.
+/// Maximum bytes of an answer to an administrator in one message; the rest follows in further
+/// messages.
 const PART_BYTES_MAX: usize = 32 * 1024;
 /// Maximum frames queued for one connection; beyond it the connection is closed.
 const FRAMES_MAX: usize = 64;

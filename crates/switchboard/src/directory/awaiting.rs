@@ -1,6 +1,6 @@
 use super::connection_id::ConnectionId;
 
-/// A supervisor's connection that waits for a vehicle's answers.
+/// A supervisor's connection that waits for a vehicle's answers to an order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Awaiting {
     pub(super) to: ConnectionId,

@@ -1,6 +1,6 @@
 use super::told::Told;
 
-/// Registration of a vehicle or an operator under a name.
+/// A request of a vehicle or an operator to be registered under a name.
 #[derive(Debug)]
 pub(super) enum Claim {
     Vehicle(String, Told),
@@ -8,7 +8,7 @@ pub(super) enum Claim {
 }
 
 impl Claim {
-    /// Returns the reported data.
+    /// Returns the data that the end reports with this registration.
     pub(super) fn told(&self) -> &Told {
         match self {
             Self::Vehicle(_, told) | Self::Operator(_, told) => told,

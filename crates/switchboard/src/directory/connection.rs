@@ -32,19 +32,20 @@ pub(super) struct Connection {
 pub struct RoundTrip {
     /// Measured leg.
     pub leg: Leg,
-    /// Name of the end.
+    /// Name under which the end has registered.
     pub name: String,
     /// Time at which the ping was sent.
     pub sent_at: Instant,
-    /// Time at which it arrived, by the end's clock; `None` from an older build.
+    /// Time at which the ping arrived, by the end's clock; `None` from an older build.
     pub seen_at: Option<Instant>,
     /// Time at which the pong arrived.
     pub back_at: Instant,
-    /// Estimated one-way delays, if the end reports the arrival time.
+    /// Estimated one-way delays of ping and pong; `None` if the end does not report the arrival
+    /// time, and before the clocks were compared.
     pub one_way: Option<OneWay>,
 }
 
-/// Registered role of a connection.
+/// Role of the other end of a connection: unregistered, or under which name it has registered.
 #[derive(Debug)]
 pub(super) enum Role {
     Unregistered,

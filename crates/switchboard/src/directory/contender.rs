@@ -3,7 +3,8 @@ use tautline_units::Instant;
 use super::claim::Claim;
 use super::connection_id::ConnectionId;
 
-/// A registration that waits until the connection with its key answers or ends.
+/// A duplicate registration, which waits until the connection that is registered under the same key
+/// answers a ping or ends.
 #[derive(Debug)]
 pub(super) struct Contender {
     pub(super) id: ConnectionId,

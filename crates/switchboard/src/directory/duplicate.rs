@@ -2,7 +2,8 @@ use std::net::SocketAddr;
 
 use tautline_units::Instant;
 
-/// A duplicate registration that was refused because the first machine answered.
+/// Source and time of a duplicate registration that was refused because the machine registered
+/// first under the same key answered a ping.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Duplicate {
     pub(super) remote: SocketAddr,

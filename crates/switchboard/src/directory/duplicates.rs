@@ -65,8 +65,8 @@ impl Directory {
         }
     }
 
-    /// Returns a text for people: the location of an end, and a duplicate registration within the
-    /// last minute.
+    /// Returns a text for people: the source address of an end's connection, or that it is away,
+    /// and the duplicate registration under its key that was refused within the last minute.
     pub(super) fn place_of(
         &self,
         presence: Option<&Presence>,
@@ -129,7 +129,8 @@ impl Directory {
         self.turn_away(id, Refusal::NameTaken, text, now);
     }
 
-    /// Returns the name of the lease that this key's holder had when the switchboard was restarted.
+    /// Returns the name of the stored lease that this key's holder had when the switchboard was
+    /// restarted; `None` without one, and once both ends have shown it.
     fn restored_of(&self, key: PublicKey) -> Option<[u8; 16]> {
         let is_its = |vehicle: &Vehicle, lease: &Lease| {
             let operator = self.operators.get(&lease.operator);
@@ -148,5 +149,6 @@ impl Directory {
     }
 }
 
-/// Time for which a duplicate is shown: a refused machine retries about every three seconds.
+/// Time after its refusal for which a duplicate registration is shown to people: a refused machine
+/// retries about every three seconds.
 const RIVAL_MAX: Duration = Duration::from_secs(60);

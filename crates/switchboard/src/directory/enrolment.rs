@@ -20,11 +20,11 @@ pub(super) struct Enrolment {
     /// Time and network of each wrong code of the last minute, the oldest first.
     wrong: VecDeque<(Instant, IpAddr)>,
     pub(super) enrolled: BTreeMap<PublicKey, Machine>,
-    /// Keys in the settings.
+    /// Keys of the vehicles and operators in the settings.
     pub(super) in_settings: BTreeSet<PublicKey>,
 }
 
-/// An open invitation.
+/// An open invitation of one machine, by a code that was not used yet.
 #[derive(Debug)]
 pub(super) struct Invitation {
     pub(super) secret: [u8; 4],
@@ -69,7 +69,7 @@ impl Enrolment {
         lists
     }
 
-    /// Returns whether there is an open invitation.
+    /// Returns whether an invitation is open at `now`.
     pub(super) fn is_awaited(&self, now: Instant) -> bool {
         self.invitations.values().any(|invitation| now < invitation.ends_at)
     }
@@ -109,7 +109,7 @@ impl Enrolment {
     }
 }
 
-/// Result of a check of a code.
+/// Result of a check of a machine's code: right, wrong, or refused because of too many wrong ones.
 pub(super) enum Judged {
     Right(Machine),
     Wrong,
@@ -118,7 +118,7 @@ pub(super) enum Judged {
 
 pub(super) const WRONG_WINDOW: Duration = Duration::from_secs(60);
 pub(super) const WRONG_PER_NETWORK_MAX: usize = 5;
-/// Maximum wrong codes per minute. In ten minutes 600 guesses at 48 bits succeed with a probability
-/// of 10^-11. If the number is known, three guesses at the 32 bits of the secret succeed with
-/// 10^-9.
+/// Maximum wrong codes per minute, from all networks together. In ten minutes 600 guesses at 48
+/// bits succeed with a probability of 10^-11. If the number is known, three guesses at the 32 bits
+/// of the secret succeed with 10^-9.
 const WRONG_MAX: usize = 60;

@@ -153,7 +153,8 @@ impl Directory {
         }
     }
 
-    /// Informs the operator that it holds the vehicle, which is away.
+    /// Informs the operator on this connection that it holds the lease of the vehicle, which is
+    /// away.
     fn wait(&mut self, id: ConnectionId, name: &str) {
         let text = format!("vehicle {name} is away: it is reserved for you until it returns");
         self.refuse(id, Refusal::VehicleAway, text);
@@ -194,15 +195,15 @@ impl Directory {
         self.keep(name);
     }
 
-    /// Stores the state of the vehicle.
+    /// Requests that the epoch and the lease of the vehicle be stored.
     pub(super) fn keep(&mut self, name: &str) {
         if let Some(vehicle) = self.vehicles.get(name) {
             self.outputs.push_back(Output::Keep(change(vehicle, &self.operators)));
         }
     }
 
-    /// Returns the release message for a vehicle that holds a lease although it has none here;
-    /// `None` if it holds none.
+    /// Returns the release message for a registered vehicle that reports a lease although the
+    /// directory has none for it; `None` for any other.
     pub(super) fn outlived(&self, name: &str) -> Option<Control> {
         let vehicle = self.vehicles.get(name)?;
         let lease = vehicle.presence.as_ref()?.held.filter(|_| vehicle.lease.is_none())?;
@@ -242,7 +243,7 @@ impl Lease {
     }
 }
 
-/// Returns the stored form of a vehicle.
+/// Returns the change that stores a vehicle's epoch and lease.
 pub(super) fn change(vehicle: &Vehicle, operators: &BTreeMap<String, Operator>) -> Change {
     let kept = |lease: &Lease| {
         let operator = operators.get(&lease.operator)?.key;

@@ -7,7 +7,8 @@ use tautline_message::{Control, VehicleEntry, VehicleState};
 use super::{ConnectionId, Directory, Vehicle};
 
 impl Directory {
-    /// Sends the list of all vehicles.
+    /// Sends the operator on this connection the list of vehicles: all, or the first
+    /// [`VEHICLES_MAX`] by name.
     pub(super) fn list(&mut self, id: ConnectionId) {
         let vehicles = self.vehicles.iter().map(|(name, vehicle)| self.entry(name, vehicle));
         let vehicles = vehicles.take(VEHICLES_MAX).collect();

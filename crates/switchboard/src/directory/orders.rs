@@ -130,9 +130,11 @@ impl Directory {
     }
 }
 
-/// Maximum supervisors that wait for one vehicle; the oldest is dropped for a new one.
+/// Maximum supervisors that wait for the answers of one vehicle; the oldest is dropped for a new
+/// one.
 const AWAITING_MAX: usize = 8;
-/// Maximum answers per order: the vehicle reports begin and outcome, and at most four messages.
+/// Maximum answers of a vehicle that are forwarded per order: it reports begin and outcome, in at
+/// most four messages.
 const ANSWERS_MAX: u32 = 4;
 
 #[cfg(test)]

@@ -92,7 +92,8 @@ impl Directory {
         }
     }
 
-    /// Returns key, source address and presence of an end with valid data; turns others away.
+    /// Returns key, source address and presence of an end whose registration data is valid; refuses
+    /// any other and returns `None`.
     fn admit(
         &mut self,
         id: ConnectionId,
@@ -130,7 +131,8 @@ impl Directory {
         }
     }
 
-    /// Closes the connection that a newer one replaces: of the same process, or of a copy.
+    /// Closes the connection of `old`, if connection `id` has registered in its place: for the same
+    /// process, or for another one with a copy of its key.
     fn replace(&mut self, key: PublicKey, old: Option<Presence>, id: ConnectionId, now: Instant) {
         let Some(old) = old.filter(|old| old.id != id) else { return };
         if self.presence_of(key).is_some_and(|new| new.held == old.held) {

@@ -10,6 +10,6 @@ pub(super) struct Told {
     pub(super) candidates: Vec<Candidate>,
     /// Lease of the end's last introduction, as the end reports it; `None` if it reports none.
     pub(super) held: Option<Held>,
-    /// Location, if reported.
+    /// Location of the end, in its owner's words; `None` if it reports none.
     pub(super) place: Option<String>,
 }
