@@ -15,13 +15,13 @@ pub struct Counters {
     pub forwarded: u64,
     /// Payload bytes of the forwarded datagrams, counted once although received and sent.
     pub bytes_forwarded: ByteCount,
-    /// Admitted legs.
+    /// Number of times that a leg was admitted; it still has to prove its address then.
     pub welcomed: u64,
-    /// Proofs of an address, including renewals.
+    /// Accepted proofs of an address, including those that renew a leg.
     pub proven: u64,
     /// Proofs that changed the address of a leg; they are also in `proven`.
     pub moved: u64,
-    /// Answered requests for an address.
+    /// Answered requests of ends for their own address (STUN).
     pub addresses_told: u64,
     /// Probe answers lost because the files of latency could not store them.
     pub latency_lost: u64,
@@ -36,11 +36,12 @@ pub enum Dropped {
     Unproven,
     /// The datagram belongs neither to a session nor to the relay's protocol.
     Malformed,
-    /// The other end is not present.
+    /// The other end of the lease has no socket that has proven its address.
     NoPeer,
     /// The lease has exceeded its bitrate.
     OverRate,
-    /// The sending or the receiving socket has exceeded its bytes.
+    /// The sending or the receiving socket of an end has exceeded its bytes of the lease
+    /// ([`Limits::link_bytes_max`](crate::config::Limits::link_bytes_max)).
     OverBytes,
     /// The token has expired.
     Expired,
@@ -69,7 +70,8 @@ impl Counters {
         self.drops[why as usize] += 1;
     }
 
-    /// Sets the two counters of the connections over TLS, whose counts are kept there.
+    /// Sets the counters [`Dropped::Stale`] and [`Dropped::StreamRefused`] to the totals of the
+    /// connections over TLS, which count these themselves.
     pub(crate) fn count_streams(&mut self, streams: streams::Counters) {
         self.drops[Dropped::Stale as usize] = streams.stale;
         self.drops[Dropped::StreamRefused as usize] = streams.refused;

@@ -77,7 +77,8 @@ struct Place {
 struct Leg {
     place: Place,
     key: MacKey,
-    /// Number of the newest proof.
+    /// Number of the newest accepted proof of the address; a proof with no higher number is a
+    /// repetition.
     number: u64,
     heard_at: Instant,
     /// Expiry of the token by which the leg was admitted.
@@ -85,7 +86,8 @@ struct Leg {
     probing: Probing,
 }
 
-/// Counts of the current second for the rate limits of senders without a proof.
+/// Counts of calls, hints and requests in the current second, for the rate limits of senders
+/// without a proof.
 #[derive(Debug, Default)]
 struct Budget {
     since: Instant,
@@ -432,7 +434,8 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the grant in the caller's token.
+    /// Returns the grant in the caller's token, or why the token does not admit the caller to this
+    /// relay.
     fn grant(&self, call: &Call, now: Instant) -> Result<Grant, Refusal> {
         let read = call.token().read(&self.switchboard, self.unix(now));
         let grant = read.map_err(|error| match error {
@@ -541,7 +544,7 @@ impl std::fmt::Debug for Table {
     }
 }
 
-/// A call that was not parsed yet.
+/// A call of an end for admission, with a valid envelope but its message not parsed yet.
 struct Called<'a> {
     reference: Reference,
     cookie: Cookie,
@@ -631,7 +634,7 @@ const CALLS_MAX: u32 = 256;
 /// Maximum calls from one network per second: every socket of an end, during two consecutive
 /// restarts of relays.
 const NETWORK_CALLS_MAX: u32 = 32;
-/// Maximum hints to unknown senders per second.
+/// Maximum hints per second to senders at unproven addresses that they are unknown.
 const HINTS_MAX: u32 = 256;
 /// Maximum answered requests for an address per network and second: several machines with several
 /// links.

@@ -86,7 +86,7 @@ impl Train {
     }
 }
 
-/// Maximum trains at a time; one more route first sends all of them.
+/// Maximum trains at a time; a datagram of one more route first causes all of them to be sent.
 const TRAINS_MAX: usize = 8;
 /// Maximum bytes of a train: the kernel's limit is that of a UDP datagram, 65,507.
 const BYTES_MAX: usize = 60_000;

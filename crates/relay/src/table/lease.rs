@@ -15,14 +15,15 @@ pub(super) struct Lease {
     /// Bytes that may still pass under the rate limit, as of `allowed_at`.
     allowance: ByteCount,
     allowed_at: Instant,
-    /// Latest expiry of all tokens presented.
+    /// Latest expiry of all tokens that the two ends have presented.
     pub(super) ends_at: Instant,
 }
 
 #[derive(Debug, Default)]
 struct End {
     sockets: [Socket; LinkNumber::COUNT],
-    /// Socket from which the last datagram of each link came.
+    /// Number of the socket from which the last datagram of each link came; `None` before the
+    /// first.
     by_link: [Option<u8>; LinkNumber::COUNT],
 }
 
@@ -30,11 +31,11 @@ struct End {
 #[derive(Debug, Default)]
 struct Socket {
     bound: Option<Bound>,
-    /// Bytes sent and received.
+    /// Bytes that the socket has sent and received together since the lease began.
     metered: ByteCount,
 }
 
-/// Binding of a socket to a route.
+/// Binding of an end's socket to the route at which it has proven its address.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     pub(super) leg: LegId,
@@ -43,7 +44,7 @@ pub(super) struct Bound {
     pub(super) ends_at: Instant,
 }
 
-/// One socket of one end.
+/// One socket of one end of a lease: the side, and the number of the socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Seat {
     pub(super) side: Side,
@@ -98,7 +99,8 @@ impl Lease {
         self.keys[index(side)]
     }
 
-    /// Returns the bytes that the socket at `seat` sent and received.
+    /// Returns the bytes that the socket at `seat` has sent and received together since the lease
+    /// began.
     pub(super) fn metered(&self, seat: Seat) -> ByteCount {
         self.socket(seat).metered
     }
@@ -108,7 +110,7 @@ impl Lease {
         self.end(side).first(now).is_some()
     }
 
-    /// Returns the binding of the socket at `seat`.
+    /// Returns the binding of the socket at `seat`; `None` if it has proven no address.
     pub(super) fn bound(&self, seat: Seat) -> Option<Bound> {
         self.socket(seat).bound
     }

@@ -14,11 +14,12 @@ pub struct RoundTrip {
     pub side: Side,
     /// Key of that end.
     pub key: PublicKey,
-    /// Number of its socket, as reported; numbers from 12 on are connections over TLS.
+    /// Number of the end's socket, as the end reports it; numbers from 12 on are connections over
+    /// TLS.
     pub socket: u8,
     /// Time at which the probe was sent.
     pub sent_at: Instant,
-    /// Time at which it arrived, by the end's clock.
+    /// Time at which the probe arrived, by the end's clock.
     pub seen_at: Instant,
     /// Time at which the answer arrived.
     pub back_at: Instant,
@@ -66,7 +67,8 @@ impl Probing {
         place.and_then(|place| self.unanswered.remove(place)).is_some()
     }
 
-    /// Estimates the one-way delays of a round trip.
+    /// Estimates the one-way delays of a round trip by comparing the clocks; `None` before the
+    /// first answer whose times do not contradict each other.
     pub(super) fn compare(
         &mut self,
         sent_at: Instant,
