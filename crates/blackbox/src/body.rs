@@ -10,7 +10,7 @@ use tautline_units::Instant;
 
 use crate::hex;
 
-/// One step of a guard.
+/// One step of a guard: its input, its output and its time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Step {
     pub(crate) input: Input,

@@ -14,7 +14,7 @@ pub struct Drive {
     pub number: u32,
     /// Folder of the drive.
     pub folder: PathBuf,
-    /// Files in the order in which they were written.
+    /// Paths of the files of the drive, in the order in which they were written.
     pub files: Vec<PathBuf>,
     /// Total size of the files in bytes.
     pub bytes: u64,

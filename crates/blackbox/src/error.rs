@@ -10,11 +10,11 @@ pub enum Error {
     OutOfBounds {
         /// Name of the setting.
         setting: &'static str,
-        /// Value of the setting.
+        /// Refused value of the setting.
         value: u64,
-        /// Minimum that is allowed.
+        /// Minimum of the setting.
         min: u64,
-        /// Maximum that is allowed.
+        /// Maximum of the setting; larger values are refused.
         max: u64,
     },
     /// A folder or a file cannot be created, read or deleted.

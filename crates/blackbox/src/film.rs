@@ -39,7 +39,7 @@ pub(crate) struct Film<S> {
     bytes: Vec<u8>,
 }
 
-/// Records that the next signature covers.
+/// Encoded records that wait to be written as one chunk, before the next signature.
 #[derive(Default)]
 struct Chunk {
     messages: Vec<u8>,
@@ -47,7 +47,8 @@ struct Chunk {
     ends_at: u64,
 }
 
-/// Number of records that a signature covers, and the hash that it signs.
+/// Content of a signature: number of the preceding records that it covers, and the hash that it
+/// signs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Sealed {
     pub(crate) records: u32,

@@ -87,7 +87,7 @@ pub enum By {
     Note,
 }
 
-/// The data of one file that other files reference.
+/// Signatures and predecessor of one file, for checks against the references between files.
 #[derive(Debug)]
 struct File {
     seals: Vec<Sealed>,
@@ -202,7 +202,8 @@ impl Folder {
 }
 
 impl Recording {
-    /// Returns whether no record differs from what was written; the file may break off.
+    /// Returns whether all records up to the end of the file are as they were written; the file may
+    /// break off early.
     pub fn is_right(&self) -> bool {
         !matches!(self.verdict().end, End::Broken(_))
     }

@@ -16,7 +16,7 @@ pub(crate) struct Rehearsal {
     pub(crate) now: Instant,
     pub(crate) proposal: Proposal,
     pub(crate) machine: MachineState,
-    /// `true` if proposals arrive.
+    /// `true` if the vehicle's proposals arrive at the guard.
     pub(crate) is_proposing: bool,
     pub(crate) black_box: BlackBox,
     tick: u32,

@@ -65,7 +65,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// State of a replay.
+/// Guard and counts of a replay in progress.
 #[derive(Default)]
 struct Running {
     /// Guard, and the tick of its last step, `None` after a snapshot; no guard before the first

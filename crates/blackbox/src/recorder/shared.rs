@@ -20,7 +20,7 @@ pub enum Trouble {
     Ended,
 }
 
-/// An item for the thread.
+/// An item for the recorder's thread: a step of the guard, or a fact.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one step every 10 ms, and no allocation")]
 pub(super) enum Item {
@@ -28,21 +28,23 @@ pub(super) enum Item {
     Fact(Fact, String, Instant),
 }
 
-/// A step, and the guard before it at points where a replay may begin.
+/// A step to be recorded and, where a replay may begin, the state of the guard before it; `None`
+/// elsewhere.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) step: Step,
     pub(super) before: Option<Box<Guard>>,
 }
 
-/// State shared by both threads.
+/// State shared by the recorder's caller and its thread.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) dropped: AtomicU64,
     pub(super) is_behind: AtomicU8,
-    /// Result of the last write or check of the disk: one of the constants `DISK_*`.
+    /// Result of the last write to the disk or check of it, one of the constants `DISK_*`;
+    /// `DISK_ENDED` once the thread has ended.
     pub(super) disk: AtomicU8,
-    /// Number of the drive; 0 if there is none.
+    /// Number of the drive that is being recorded; 0 if there is none.
     pub(super) drive: AtomicU32,
 }
 

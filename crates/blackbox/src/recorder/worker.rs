@@ -31,16 +31,18 @@ pub(super) trait Disk: Send + 'static {
     /// Begins the next drive, with a number above `after`; returns its number.
     fn begin(&mut self, after: u32) -> io::Result<u32>;
 
-    /// Creates a file of the drive begun last.
+    /// Creates the file of part `part` of the drive begun last.
     fn create(&mut self, part: u32) -> io::Result<Self::File>;
 
     /// Deletes the file created last, which has no signature.
     fn discard(&mut self, part: u32);
 
-    /// Returns the newest signature of the file written before this process, if there is one.
+    /// Returns the newest signature of the newest file that an earlier process wrote; `None` if
+    /// there is none.
     fn previous(&mut self) -> Option<Previous>;
 
-    /// Returns the note about that file, if its signature is valid.
+    /// Returns the note that an earlier process wrote about its newest file; `None` if there is
+    /// none with a valid signature.
     fn noted(&mut self) -> Option<Note> {
         None
     }
@@ -71,7 +73,7 @@ pub(super) struct Previous {
     part: u32,
     sealed: Sealed,
     is_closed: bool,
-    /// Public key of the signature.
+    /// Public key by which the signature was made, 64 hexadecimal digits.
     key: String,
     /// Same as [`Note::kept_from`], if the file contains it.
     kept_from: Option<u32>,
@@ -101,7 +103,7 @@ pub(super) struct Worker<D: Disk> {
     is_note_due: bool,
     /// Size in bytes after which the next part begins.
     pub(super) part_bytes: u64,
-    /// Time of the next search for old drives.
+    /// Time of the next search for drives that the settings no longer keep.
     prune_at: Instant,
     drive: Option<Drive<D::File>>,
     /// Time of the next check of the disk, while there is no drive.
@@ -117,12 +119,12 @@ struct Ending(Arc<Shared>);
 
 /// A drive being recorded.
 struct Drive<F> {
-    /// `None` while the disk refuses a folder.
+    /// Number of the drive; `None` while the disk refuses to create its folder.
     number: Option<u32>,
     part: u32,
-    /// `None` while the disk refuses a file.
+    /// Writer of the drive's current file; `None` while the disk refuses to create one.
     film: Option<Film<F>>,
-    /// Time of the next attempt to open a file, if there is none.
+    /// Time of the next attempt to create a file, while `film` is `None`.
     retry_at: Instant,
     /// Time until which the drive continues at least, as does its full recording after a stop.
     full_until: Instant,
@@ -130,7 +132,7 @@ struct Drive<F> {
     is_full: bool,
     sampled_at: Instant,
     synced_at: Instant,
-    /// Total size of the preceding parts in bytes.
+    /// Total size in bytes of the files of this drive before the current one.
     bytes: u64,
     begun_at: Instant,
 }
@@ -658,7 +660,7 @@ fn is_stop(transition: &Transition) -> bool {
     matches!(transition.to, Mode::Manoeuvre | Mode::Held)
 }
 
-/// Returns the record of a fact; a text that is no JSON object is kept as text.
+/// Returns the body of the record of a fact; a `text` that is no JSON object is kept as text.
 fn said(text: &str) -> Value {
     let fact = serde_json::from_str(text).ok().filter(Value::is_object);
     json!({ "fact": fact.unwrap_or_else(|| json!({ "text": text })) })

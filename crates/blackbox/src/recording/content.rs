@@ -7,7 +7,7 @@ use crate::film::Sealed;
 /// Verified content of a file, up to the first byte that differs from what was written.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// Bytes to which the records' ranges refer.
+    /// Concatenated bytes of the records; the range of each record refers to them.
     pub(super) data: Vec<u8>,
     pub(super) records: Vec<Record>,
     pub(super) seals: Vec<Sealed>,
@@ -25,7 +25,7 @@ impl Recording {
         serde_json::from_slice(&self.data[record.data.clone()]).unwrap_or_default()
     }
 
-    /// Returns the result of the verification.
+    /// Returns what the verification of the file has found.
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
     }

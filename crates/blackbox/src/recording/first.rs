@@ -17,7 +17,7 @@ pub(super) fn read(bytes: Vec<u8>) -> Recording {
     Recording { data: bytes, records, seals, verdict }
 }
 
-/// State of the reader.
+/// State of the reader of a file in the first format.
 #[derive(Default)]
 struct Reading {
     channels: BTreeMap<u16, Topic>,

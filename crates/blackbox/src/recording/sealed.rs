@@ -30,17 +30,17 @@ pub(super) fn read(bytes: &[u8]) -> Recording {
     Recording { data, records, seals, verdict }
 }
 
-/// State of the reader.
+/// State of the reader of a file in the second format.
 struct Reading<'a> {
     bytes: &'a [u8],
     hash: Growing,
-    /// Number of bytes in the hash.
+    /// Number of bytes of the file that `hash` covers so far.
     hashed: usize,
-    /// Number of channels read.
+    /// Number of channels read so far.
     channels: usize,
     /// Hash of all bytes before the first chunk.
     preamble: Option<Head>,
-    /// Concatenated content of the records.
+    /// Concatenated content of the records read, to which their ranges refer.
     data: Vec<u8>,
     records: Vec<Record>,
     /// Records not yet covered by a signature.
