@@ -10,7 +10,7 @@ use crate::run::{Run, Setup};
 use crate::script::Step;
 use crate::traffic::{Commands, Media, Traffic};
 
-/// Selection of the links to cut.
+/// Selection of the links that are cut in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// No link.
@@ -26,19 +26,21 @@ pub enum Choice {
 /// Measurements at the operator over one or more runs; delays and gaps in ms, rates in Mbit/s.
 #[derive(Debug, Clone, Default)]
 pub struct Measures {
-    /// The longest time without a delivered unit during each cut, in ms.
+    /// Longest time without a media unit delivered to the operator during each cut, in ms.
     pub gaps: Vec<f64>,
-    /// Units accepted by the session within one second after each cut.
+    /// Number of the vehicle's media units that its session accepted within one second of the start
+    /// of a cut, over all cuts.
     pub sent_after: usize,
-    /// Units of `sent_after` that arrived.
+    /// Number of the units of `sent_after` that arrived, however late.
     pub came_after: usize,
-    /// Units accepted by the session after the first three seconds.
+    /// Number of the vehicle's media units that its session accepted after the first three seconds.
     pub sent: usize,
     /// Delays of the units of `sent` that arrived, in ms.
     pub delays: Vec<f64>,
-    /// Budget of the vehicle's session in Mbit/s, every 100 ms after the first three seconds.
+    /// Budget for media of the vehicle's session in Mbit/s, every 100 ms after the first three
+    /// seconds.
     pub budgets: Vec<f64>,
-    /// Granted rate of each link at the end of the run, in Mbit/s.
+    /// Rate granted to the vehicle on each link at the end of each run, in Mbit/s.
     pub granted: Vec<f64>,
 }
 
@@ -82,8 +84,7 @@ impl Measures {
         self.granted.extend(other.granted);
     }
 
-    /// Returns the delivered share of the units sent within one second after a cut; NaN without
-    /// any.
+    /// Returns the delivered share of the units of `sent_after`, 0 to 1; NaN without any.
     pub fn share_after(&self) -> f64 {
         self.came_after as f64 / self.sent_after as f64
     }

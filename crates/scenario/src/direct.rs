@@ -9,13 +9,13 @@ use crate::script::Side;
 /// A vehicle's session and an operator's, with immediate delivery between them.
 #[derive(Debug)]
 pub struct Direct {
-    /// The initiator.
+    /// The vehicle's session, which initiates.
     pub vehicle: Session,
-    /// The responder.
+    /// The operator's session, which responds.
     pub operator: Session,
-    /// Current time of both.
+    /// Current time of both sessions.
     pub now: Instant,
-    /// Datagrams exchanged in both directions.
+    /// Number of datagrams delivered in both directions since the start.
     pub datagrams: u64,
     buffer: Vec<u8>,
 }
@@ -38,7 +38,8 @@ impl Direct {
         })
     }
 
-    /// Delivers all pending datagrams at once.
+    /// Delivers all pending datagrams, and those that they cause, until none is pending; no time
+    /// passes.
     pub fn exchange(&mut self) {
         let Self { vehicle, operator, now, datagrams, buffer } = self;
         let mut moved = true;

@@ -28,7 +28,7 @@ use crate::faults::Faults;
 pub struct Endpoint<A, T = Session> {
     /// The session.
     pub session: T,
-    /// The application above it.
+    /// The application that uses the session.
     pub application: A,
     /// Faults injected into incoming datagrams.
     pub faults: Faults,

@@ -19,7 +19,7 @@ use crate::traffic::Traffic;
 pub struct Setup {
     /// Seed of every random number: links, sessions, endpoints.
     pub seed: u64,
-    /// The links; media goes up.
+    /// Both directions of each link: up from the vehicle, which sends media, to the operator.
     pub links: Vec<Pair>,
     /// The only link that the session may use; `None` for all. The others still exist, so that this
     /// one behaves as it does among them.
@@ -140,13 +140,14 @@ impl Setup {
         Ok(Session::initiate(config, &identity, peer, LEASE, &routes, self.seed ^ 2, now)?)
     }
 
-    /// Returns the socket of link `number`, the `index`th of its kind.
+    /// Returns the socket number of link `number`, which is the `index`th of the datagram links or
+    /// of the streams.
     fn socket(&self, number: u8, index: u8) -> u8 {
         let is_stream = usize::from(number) + self.streams >= self.links.len();
         if is_stream { Route::stream(index, operator_address(number)).socket } else { index }
     }
 
-    /// Returns a new session of the operator.
+    /// Returns a new session of the operator, which responds to the vehicle's.
     fn responder(&self, seed: u64, now: Instant) -> Result<Session, Error> {
         let [_, config] = self.configs.clone();
         let (identity, peer) = (identity(Side::Operator), identity(Side::Vehicle).public());
@@ -269,12 +270,12 @@ impl Run<Traffic> {
     }
 }
 
-/// Returns the key of one side, which is not secret.
+/// Returns the identity of one side, the same in every run: its secret key is public.
 pub fn identity(side: Side) -> Identity {
     Identity::from_seed(&[side as u8 + 1; 32])
 }
 
-/// The lease of every run.
+/// Identifier of the lease under which the sessions of every run are.
 pub const LEASE: [u8; 16] = [7; 16];
 
 fn address(host: u8, port: u16) -> SocketAddr {

@@ -24,7 +24,7 @@ impl Side {
     }
 }
 
-/// One event; links are numbered from 0.
+/// One event of a script, which takes effect at its time; links are numbered from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// A link carries nothing any more, in either direction.

@@ -28,7 +28,7 @@ pub struct Traffic {
     pub media: Flow,
     /// Record of the commands, sent and received.
     pub commands: Flow,
-    /// Times at which media was due and the budget was zero.
+    /// Times at which a media unit was due but not sent, because the budget for media was zero.
     pub pauses: Vec<Instant>,
     /// Every budget for media that the session reported, with its time.
     pub budgets: Vec<(Instant, Bitrate)>,
@@ -45,7 +45,8 @@ pub struct Flow {
     pub offered: Vec<Offered>,
     /// Every unit received, in order.
     pub received: Vec<Received>,
-    /// Every unit reported lost.
+    /// Number of every unit of the other end that this endpoint's session reported lost, and the
+    /// reason.
     pub lost: Vec<(UnitNumber, LossReason)>,
 }
 
@@ -94,7 +95,7 @@ impl Traffic {
         Self { until: Some(until), ..self }
     }
 
-    /// Returns the last budget; zero before the first.
+    /// Returns the last budget for media that the session reported; zero before the first.
     pub fn budget(&self) -> Bitrate {
         self.budgets.last().map_or(Bitrate::ZERO, |(_, budget)| *budget)
     }

@@ -59,5 +59,5 @@ fn forged(route: Route, datagram: &[u8], rng: &mut ChaCha20Rng) -> Option<(Route
 }
 
 const INVENTED_MAX: usize = 200;
-/// Number of later datagrams after which one is replayed.
+/// Number of later genuine datagrams after which a recorded one is replayed.
 const KEPT_MAX: usize = 200;

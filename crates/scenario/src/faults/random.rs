@@ -24,7 +24,8 @@ pub struct Rates {
     pub readdressing: f64,
 }
 
-/// A source of random faults.
+/// Random faults on the datagrams that arrive at one endpoint, and the datagrams that they hold
+/// back.
 #[derive(Debug, Clone, Default)]
 pub struct Random {
     rates: Rates,

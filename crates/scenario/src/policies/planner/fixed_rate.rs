@@ -35,7 +35,7 @@ impl Code {
         Self { rate, ..Self::default() }
     }
 
-    /// Returns the minimum number of source packets for a unit of `unit_bytes`.
+    /// Returns the minimum number of source packets for a unit of `unit_bytes` under a block code.
     fn source_count_for(&self, unit_bytes: usize) -> usize {
         let filled = unit_bytes.saturating_add(Prefix::BYTES) / self.symbol_bytes_min.max(1);
         filled.clamp(self.source_count_min.min(2), self.source_count_min)
@@ -89,8 +89,8 @@ impl FixedRate {
         }
     }
 
-    /// Returns the source bits per second within `granted`: the code rate's share, less our
-    /// overhead for at least k source packets per unit.
+    /// Returns the bitrate of units that fits into the granted rates `granted`: [`BUDGET_SHARE`] of
+    /// them times the code rate, less our overhead for at least k source packets per unit.
     fn source(&self, granted: Bitrate, datagram_bytes: ByteCount) -> Bitrate {
         let source = granted.as_f64() * BUDGET_SHARE * self.code.rate;
         let share = source * SYMBOL_AROUND_BYTES as f64 / datagram_bytes.get() as f64;
@@ -112,7 +112,8 @@ impl FixedRate {
         bits.find_map(|(bits, fits)| fits.then_some(bits)).unwrap_or(0.0)
     }
 
-    /// Returns the minimum number of source packets for a unit of `unit_bytes`.
+    /// Returns the minimum number of source packets for a unit of `unit_bytes`: 1 under the
+    /// streaming code.
     fn source_count_for(&self, unit_bytes: usize) -> usize {
         if self.streams { 1 } else { self.code.source_count_for(unit_bytes) }
     }
@@ -230,7 +231,7 @@ fn packet_count(source_count: usize, code_rate: f64) -> usize {
 const BUDGET_SHARE: f64 = 0.9;
 /// Maximum packets of a block: GF(2^8) has room for 256.
 const PACKETS_MAX: usize = 256;
-/// Maximum source packets of a block: k is one byte on the wire.
+/// Maximum source packets of a block: their number k is one byte on the wire.
 const SOURCES_MAX: usize = 255;
 
 #[cfg(test)]

@@ -61,7 +61,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the rate that media may use over links with these granted rates, the highest first.
+    /// Returns the rate that media may use over links with the granted rates `granted`, which are
+    /// in descending order.
     pub fn usable(self, granted: &[Bitrate]) -> Bitrate {
         match self {
             Self::EarliestDelivery | Self::TransmissionEnd | Self::RoundRobin { .. } => {
@@ -158,7 +159,7 @@ fn cheapest(
     }
 }
 
-/// No limit on a link's packets.
+/// Number of packets of a block that a link may take if it is not limited.
 const ANY: usize = usize::MAX;
 const LINKS_MAX: usize = LinkNumber::COUNT;
 /// Divisor of the time left until the deadline, for the wait of a packet on a link that is spared:

@@ -80,7 +80,7 @@ impl Factory for TwoStateFactory {
     }
 }
 
-/// Turns at probing: of a session's links, one probes at a time.
+/// This link's part in the turns at probing: of a session's links, one probes at a time.
 #[derive(Debug, Default)]
 struct Turns {
     probing: Arc<AtomicUsize>,
@@ -109,7 +109,7 @@ impl Drop for Turns {
     }
 }
 
-/// The outcome of the last probation.
+/// Outcome of the last probation since the rate last fell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rising {
     /// No probation has ended since the rate last fell.
@@ -131,7 +131,7 @@ enum State {
 }
 
 impl TwoState {
-    /// Starts at `initial` and stays within `floor` and `ceiling`.
+    /// Creates a controller that starts at `initial` and stays within `floor` and `ceiling`.
     fn new(initial: Bitrate, floor: Bitrate, ceiling: Bitrate, turns: Turns) -> Self {
         Self {
             turns,
@@ -299,7 +299,7 @@ impl Controller for TwoState {
     }
 }
 
-/// Returns the mean of samples `from..=to`; zero if there are none.
+/// Returns the mean of the samples with indices `from..=to`, newest first; zero if there are none.
 fn mean(samples: &VecDeque<f64>, from: usize, to: usize) -> f64 {
     let count = samples.len().min(to + 1).saturating_sub(from);
     if count == 0 {

@@ -9,7 +9,7 @@ fn new() -> TwoState {
     )
 }
 
-/// A controller on a link with the queue that it fills.
+/// A controller on a simulated link, and the queue in front of that link.
 struct Line {
     control: TwoState,
     grant: Grant,
