@@ -85,11 +85,11 @@ const ROLLING: f64 = 0.2;
 const DRAG: f64 = 0.001_728;
 /// Lateral acceleration that the tyres hold on asphalt and on grass, m/s².
 const GRIP: (f64, f64) = (8.0, 4.0);
-/// Resistance of grass: m/s², and per m/s of speed.
+/// Deceleration by grass: a constant part in m/s², and a part per m/s of speed in 1/s.
 const GRASS: (f64, f64) = (0.9, 0.16);
-/// Pitch per deceleration, rad per m/s².
+/// Pitch of the body per deceleration, rad per m/s².
 const PITCH: f64 = 0.0026;
-/// Suspension: natural frequency (rad/s) and damping ratio.
+/// Natural frequency (rad/s) and damping ratio of the suspension in pitch.
 const SUSPENSION: (f64, f64) = (9.0, 0.55);
 
 impl CarState {
@@ -211,7 +211,7 @@ impl CarState {
         self.acceleration = (self.speed - before) / seconds;
     }
 
-    /// Moves the body on its suspension.
+    /// Moves the body on its suspension for `seconds`, which changes its pitch.
     pub(crate) fn nod(&mut self, seconds: f64) {
         let (frequency, damping) = SUSPENSION;
         let target = -PITCH * self.acceleration;

@@ -23,7 +23,7 @@ pub struct Follower {
     heard: Option<Heard>,
 }
 
-/// Time of the car's last report of its position.
+/// Times of the car's last report of its position, and the comparison of the two clocks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Heard {
     measured_at: Instant,
@@ -34,7 +34,7 @@ struct Heard {
 }
 
 impl Follower {
-    /// Returns the course of `seed`, with the car at rest before the start line.
+    /// Creates a replica of the course of `seed`, with the car at rest before the start line.
     pub fn new(seed: u64) -> Self {
         Self::on(Arc::new(Course::generate(seed)))
     }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::SimulatedCar;
 
-    /// Offset of this clock ahead of the car's.
+    /// Time by which the follower's clock is ahead of the car's in the tests.
     const AHEAD: Duration = Duration::from_secs(77);
 
     fn at(millis: u64) -> Instant {

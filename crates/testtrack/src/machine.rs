@@ -88,7 +88,7 @@ fn place(x: f64, y: f64) -> Place {
 
 /// Length of a degree of longitude on the equator in metres, WGS 84.
 const DEGREE: f64 = 111_319.49;
-/// Distance in metres on a full charge.
+/// Distance in metres that the car can drive on a full charge.
 const RANGE: f64 = 200_000.0;
 /// Time between two turns of the machine: 200 a second, as the actuators of a car accept them.
 const PERIOD: Duration = Duration::from_millis(5);

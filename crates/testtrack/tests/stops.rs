@@ -14,7 +14,7 @@ use tautline_guard::{
 use tautline_testtrack::{Autopilot, CarState, Conditions, STEERING_ANGLE_MAX, World};
 use tautline_units::Instant;
 
-/// Event that stops a driving car.
+/// Event after which the guard stops a driving car: expected cause, who steers, and what happens.
 struct Stop {
     cause: Cause,
     wheel: Wheel,
@@ -149,7 +149,7 @@ struct Drive {
     guard: Guard,
     now: Instant,
     told: Option<Status>,
-    /// Latest controls from the guard, and their time.
+    /// Latest controls that the car received from the guard, and the time of the guard's step.
     controls: (Controls, Instant),
     proposal: Proposal,
     machine: MachineState,
@@ -164,9 +164,10 @@ struct Drive {
     is_heard: bool,
     is_speed_known: bool,
     is_speed_frozen: bool,
-    /// Brake of the person, if it differs from the autopilot's.
+    /// Brake pedal of the person, 0 to 1, in place of the autopilot's; `None` for the autopilot's.
     brake: Option<f32>,
-    /// End of the guard's suspension, and whether only the guard is suspended.
+    /// End of the suspension of the guard's process, and whether only the guard is suspended, not
+    /// the car too.
     stands: (Instant, bool),
     /// End of the local control by a person at the car.
     local_until: Instant,
@@ -177,7 +178,7 @@ struct Drive {
     held: Option<CarState>,
 }
 
-/// Tick that the commands cite.
+/// Tick of the guard that the commands cite.
 #[derive(Clone, Copy)]
 enum Cites {
     Newest,

@@ -82,7 +82,8 @@ fn blend(under: u8, over: u8, opacity: u8) -> u8 {
     ((over * opacity + under * (255 - opacity) + 127) / 255) as u8
 }
 
-/// Returns the row, as a fraction, where the bonnet begins at `u` picture widths from the left.
+/// Returns the row, which may be fractional, where the bonnet begins at `u` picture widths from the
+/// left.
 fn edge(u: f32, height: f32) -> f32 {
     let aside = (u - 0.5).abs() * 2.0;
     let square = aside * aside;

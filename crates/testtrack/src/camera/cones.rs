@@ -17,15 +17,15 @@ const BAND_DARK: Colour = Colour::rgb(140.0, 144.0, 154.0);
 const PLATE: Colour = Colour::rgb(196.0, 66.0, 20.0);
 const PLATE_SIDE: Colour = Colour::rgb(92.0, 32.0, 14.0);
 
-/// Half a side of the plate, m.
+/// Half a side of the square plate under a cone, m.
 const PLATE_HALF: f32 = 0.21;
-/// Thickness of the plate, m.
+/// Thickness of the square plate under a cone, m.
 const PLATE_THICK: f32 = 0.035;
-/// Radius of the body at the plate, m.
+/// Radius of the cone's body at the plate, m.
 const RADIUS_BASE: f32 = 0.155;
-/// Radius of the body at the tip, m.
+/// Radius of the cone's body at the tip, m.
 const RADIUS_TIP: f32 = 0.028;
-/// Start and end of the white bands, as shares of the body.
+/// Start and end of the two white bands, as shares of the body's length from foot to tip.
 const BANDS: [(f32, f32); 2] = [(0.34, 0.54), (0.68, 0.82)];
 
 pub(super) fn draw(pose: &Pose, cone: &cone::Pose, strip: &mut Strip<'_>) {
@@ -88,11 +88,11 @@ fn cross(a: Projected, b: Projected) -> f32 {
     a.x * b.y - b.x * a.y
 }
 
-/// The tapering body in the picture.
+/// The tapering body of a cone, as projected into the picture.
 struct Body {
     foot: Projected,
     tip: Projected,
-    /// Unit vector from foot to tip in the picture.
+    /// Unit vector in the picture from the foot to the tip of the body.
     up: (f32, f32),
     length: f32,
     radius_foot: f32,
@@ -129,7 +129,7 @@ impl Body {
         paint(strip, (left, right, top, bottom), |x, y| self.shade(x, y));
     }
 
-    /// Returns the opacity and colour at a point of the picture.
+    /// Returns the opacity and colour of the body at a point of the picture.
     fn shade(&self, x: f32, y: f32) -> (f32, Colour) {
         let (dx, dy) = (x - self.foot.x, y - self.foot.y);
         let height = (dx * self.up.0 + dy * self.up.1) / self.length;

@@ -28,9 +28,9 @@ const KERB: f32 = KERB_WIDTH as f32;
 const DIRT: f32 = 0.8;
 /// Edge lines: distance of the middle from the road's centre line, and half the width, m.
 const EDGE_LINE: (f32, f32) = (HALF - 0.3, 0.08);
-/// Half the width of the dashed line in the middle, m.
+/// Half the width of the dashed line in the middle of the road, m.
 const DASH: f32 = 0.07;
-/// Period of the dashes in m, and the share of paint.
+/// Length of one dash and gap of the middle line in m, and the share of it that is painted.
 const DASH_PERIOD: (f32, f32) = (8.0, 0.42);
 /// Period of the kerb stones, m.
 const KERB_PERIOD: f32 = 2.0;
@@ -81,17 +81,17 @@ pub(super) fn draw(
     }
 }
 
-/// A row of the picture on the ground.
+/// Projection of one row of the picture onto the ground.
 struct Ground {
-    /// Distance ahead, m.
+    /// Distance of the row ahead of the camera, m.
     depth: f32,
     /// Width of a pixel on the ground, m.
     across: f32,
     /// Depth of a row on the ground, m.
     ahead: f32,
-    /// Ground point under the row's left end, m.
+    /// Ground point at the row's left end, m east and north.
     start: (f32, f32),
-    /// Step on the ground to the next pixel, m.
+    /// Vector on the ground from one pixel of the row to the next, m east and north.
     step: (f32, f32),
     /// Unit vector in the direction of the camera's view.
     forward: (f32, f32),
@@ -128,7 +128,8 @@ impl Ground {
     }
 }
 
-/// Colours and strengths of the materials at a row's distance.
+/// Colours of the materials as seen through the haze at a row's distance, and the share of their
+/// own colour that remains.
 struct Brush {
     grass: Colour,
     earth: Colour,
@@ -159,7 +160,7 @@ impl Brush {
 #[derive(Clone, Copy)]
 struct Point {
     road: RoadPoint,
-    /// Coarse texture, around 0.
+    /// Value of the coarse texture at the point, around 0.
     coarse: f32,
     /// Footprint of a pixel across and along the road, m.
     blur: (f32, f32),
@@ -267,16 +268,16 @@ impl Cover {
     }
 }
 
-/// Sixteen pixels of a row, before rounding.
+/// Sixteen pixels of a row, in floating point before they are rounded to bytes.
 struct Pixels {
-    /// Fine texture, around 0.
+    /// Value of the fine texture at each pixel, around 0.
     fine: [f32; SEGMENT],
     y: [f32; SEGMENT],
     cb: [f32; SEGMENT],
     cr: [f32; SEGMENT],
 }
 
-/// Middles of the pixels within a segment, 0 to 1.
+/// Position of the middle of each pixel within its segment, 0 to 1.
 const MIDDLES: [f32; SEGMENT] = {
     let mut middles = [0.0; SEGMENT];
     let mut i = 0;
@@ -330,7 +331,7 @@ fn wear(point: &Point) -> f32 {
     unit(1.0 - (from_lane - 0.75).abs() * 1.6)
 }
 
-/// Draws a segment that may show several of: road edge, kerb, earth, lines, start line.
+/// Draws a segment that may show road edge, kerb, earth, lines or the start line.
 fn mixed(ends: (&Point, &Point), brush: &Brush, course: &Course, pixels: &mut Pixels) {
     let (a, b) = ends;
     let mut under = Pixels { fine: pixels.fine, ..Pixels::textured(&[0.0; 5]) };
@@ -404,7 +405,7 @@ struct Wave {
     per_metre: f32,
     duty: f32,
     sharp: f32,
-    /// Remaining share of the wave; the rest is its mean.
+    /// Share of the wave that the blur leaves, 0 to 1; the rest is its mean value.
     kept: f32,
 }
 

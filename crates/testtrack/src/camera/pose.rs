@@ -7,7 +7,7 @@ pub(super) struct Pose {
     pub(super) heading: f64,
     pub(super) cos: f32,
     pub(super) sin: f32,
-    /// Height above the ground, m.
+    /// Height of the camera above the ground, m.
     pub(super) height: f32,
     /// Row of the horizon, which may lie outside the picture.
     pub(super) horizon: f32,

@@ -12,13 +12,13 @@ use crate::world::Viewpoint;
 struct Ellipse {
     x: f32,
     y: f32,
-    /// Unit vector along the longer half-axis.
+    /// Unit vector along the longer half-axis of the ellipse.
     along: (f32, f32),
-    /// Half-axis in the direction of `along`, m.
+    /// Half-axis of the ellipse in the direction of `along`, m.
     long: f32,
-    /// Half-axis across `along`, m.
+    /// Half-axis of the ellipse across `along`, m.
     wide: f32,
-    /// Share of light removed in the middle.
+    /// Share of light, 0 to 1, that the shadow removes in its middle.
     strength: f32,
 }
 

@@ -32,9 +32,9 @@ pub(super) struct Sky {
     cr: Vec<u8>,
     /// Offset of every picture column from straight ahead to the right, in panorama columns, 16.16.
     columns: Vec<u32>,
-    /// Tops of two ridges and the wood, in pixels above the horizon.
+    /// Height of two ridges and of the wood in each panorama column, in pixels above the horizon.
     tops: [Vec<f32>; 3],
-    /// Brightness variation of the wood, around 0.
+    /// Brightness variation of the wood in each panorama column, around 0.
     leaves: Vec<f32>,
 }
 
@@ -71,7 +71,7 @@ impl Sky {
         }
     }
 
-    /// Draws the rows of `strip` above row `until`.
+    /// Draws sky, ridges and wood into the rows of `strip` above row `until` of the picture.
     pub(super) fn draw(&self, pose: &Pose, until: usize, strip: &mut Strip<'_>) {
         if strip.rows.start >= until {
             return;
@@ -120,7 +120,7 @@ impl Sky {
     }
 }
 
-/// The panorama from one pose.
+/// Parts of the panorama that each picture column shows from one pose, and the silhouettes there.
 struct Look {
     columns: Vec<u16>,
     highest: [f32; 3],

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-/// The rows being drawn.
+/// The rows of the picture that are being drawn, as three planes.
 pub(super) struct Strip<'a> {
     pub(super) width: usize,
     pub(super) rows: Range<usize>,

@@ -69,26 +69,26 @@ impl Sprites {
     }
 }
 
-/// A sprite at its position in the picture.
+/// A sprite scaled to a tree, at its position in the picture.
 struct Scaled<'a> {
     sprite: &'a Sprite,
     left: f32,
     top: f32,
-    /// Texels per pixel.
+    /// Texels of the sprite per pixel of the picture.
     step: f32,
     contrast: i32,
     colour: Colour,
     haze: i32,
 }
 
-/// A row of a sprite.
+/// Part of one row of a sprite that a row of the picture shows.
 struct Line<'a> {
     texels: &'a [[u8; 2]],
-    /// Columns of the picture that show it.
+    /// Columns of the picture that show this part.
     columns: Range<usize>,
-    /// Texel of the first column, in 16.16 fixed point.
+    /// Position of the first column in texels, in 16.16 fixed point.
     at: u32,
-    /// Texels per column, in 16.16 fixed point.
+    /// Texels per column of the picture, in 16.16 fixed point.
     step: u32,
 }
 

@@ -14,9 +14,9 @@ use crate::trig::sin_cos;
 const PATTERN: f64 = 8.0;
 /// Centre line samples per metre.
 const SAMPLES_PER_METRE: f64 = 2.0;
-/// Greatest curvature allowed, 1/m.
+/// Greatest curvature of the centre line, 1/m.
 const CURVATURE_MAX: f64 = 1.0 / 18.0;
-/// Minimum distance in metres between parts of the road that are not adjacent.
+/// Minimum distance in metres between the centre lines of parts of the road that are not adjacent.
 const CLEARANCE: f64 = 32.0;
 /// Lateral offset of a careful driver where there are no cones, metres left of the centre line.
 const LANE: f64 = -1.85;
@@ -132,7 +132,8 @@ fn keeps_clear(samples: &[Sample], length: f64) -> bool {
     })
 }
 
-/// Cones and the driver's line, feature by feature, in (distance, lateral) metres.
+/// Placement of the cones and of the knots of the driver's line, feature by feature, each as
+/// (distance, lateral offset) in metres.
 struct Layout<'a> {
     seed: u64,
     samples: &'a [Sample],

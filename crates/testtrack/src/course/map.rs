@@ -7,7 +7,7 @@ use super::sample::Sample;
 /// Distance from the centre line beyond which the map has only the side, left or right, m.
 pub(crate) const FAR: f32 = 20.0;
 
-/// Margin of the map around the road, m.
+/// Distance by which the map extends beyond the centre line on every side, m.
 const MARGIN: f64 = 24.0;
 
 /// The road's coordinates on a grid of one metre, read with interpolation.

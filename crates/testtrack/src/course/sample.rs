@@ -3,7 +3,7 @@
 pub(super) struct Sample {
     pub(super) x: f64,
     pub(super) y: f64,
-    /// Unit vector along the road.
+    /// Component of the unit vector along the road, to the east (`tx`) and to the north (`ty`).
     pub(super) tx: f64,
     pub(super) ty: f64,
     /// Curvature, 1/m, positive to the left.

@@ -1,4 +1,5 @@
-/// A tree: position, height, and the index of its picture.
+/// A tree near the road: position in metres east and north, height in metres, and index of its
+/// picture among the painted kinds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Tree {
     pub(crate) x: f32,
