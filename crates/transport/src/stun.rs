@@ -115,7 +115,7 @@ impl Request {
         Self { transaction, change: Change::default(), unknown: Vec::new() }
     }
 
-    /// Returns the datagram of the message.
+    /// Returns the request as a datagram.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = header(REQUEST, self.transaction);
         if self.change != Change::default() {
@@ -162,7 +162,7 @@ impl Request {
 }
 
 impl Success {
-    /// Returns the datagram of the message.
+    /// Returns the answer as a datagram.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = header(SUCCESS, self.transaction);
         let mapped = xored(self.mapped, self.transaction);
@@ -195,7 +195,7 @@ impl Success {
 }
 
 impl Refusal {
-    /// Returns the datagram of the message.
+    /// Returns the refusal as a datagram.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = header(REFUSAL, self.transaction);
         let [class, number] = [self.code / 100, self.code % 100].map(|part| part as u8);

@@ -27,9 +27,9 @@ pub enum Error {
     /// The requested rows are outside the picture or are not complete macroblock rows.
     #[error("rows {start}..{end} of a picture of {height} rows are not whole macroblock rows")]
     Rows {
-        /// First row.
+        /// First of the requested rows.
         start: usize,
-        /// Row after the last.
+        /// Row after the last requested one.
         end: usize,
         /// Rows of the picture.
         height: usize,
@@ -59,7 +59,7 @@ pub enum Error {
     Invalid {
         /// Name of the field.
         what: &'static str,
-        /// Value of the field.
+        /// Invalid value that the field has.
         value: u64,
     },
     /// A stream uses a part of H.264 that concealment does not support.
@@ -73,7 +73,7 @@ pub enum Error {
     MissingParameters {
         /// Kind of the parameter set: `sequence` or `picture`.
         set: &'static str,
-        /// Id of the parameter set.
+        /// Id of the missing parameter set.
         id: u32,
     },
     /// An encoder could not be set up or failed on a picture.

@@ -11,7 +11,7 @@ use crate::wire::Marks;
 #[derive(Debug, Default)]
 pub(super) struct Marking {
     trust: Trust,
-    /// Datagrams sent as ECT(1).
+    /// Number of datagrams sent as ECT(1) on the link.
     sent: u64,
     /// Mark counts of the last report that had some.
     told: Marks,

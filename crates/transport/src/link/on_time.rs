@@ -24,9 +24,9 @@ pub(crate) struct OnTime {
 
 #[derive(Debug, Clone, Copy)]
 struct Cell {
-    /// Number of packets in time, exponentially decayed.
+    /// Number of the cell's packets that were in time, exponentially decayed.
     kept: f64,
-    /// Number of all packets, exponentially decayed.
+    /// Number of all packets of the cell, exponentially decayed.
     all: f64,
 }
 

@@ -12,7 +12,8 @@ pub struct Link {
     pub free_at: Instant,
     /// Pacing rate, less the share that retransmissions are expected to take.
     pub rate: Bitrate,
-    /// Rate that the application's budget may count on.
+    /// Media rate of the link that the application's budget may count on: the granted one, less
+    /// what drains its queues.
     pub sustained: Bitrate,
     /// Rate of non-media traffic on the link: pings, reports, telemetry.
     pub control_rate: Bitrate,
@@ -29,7 +30,7 @@ pub struct Link {
     /// Probability that a packet and its retransmissions are all missed by chance, independently of
     /// other packets.
     pub loss: Probability,
-    /// Time of the last media packet sent on the link.
+    /// Time of the last media packet sent on the link; creation time of the link before the first.
     pub media_at: Instant,
     /// Largest datagram that fits this link and all others: units are cut for any of them.
     pub datagram_bytes: ByteCount,

@@ -99,14 +99,14 @@ impl Led {
 /// Step of the logarithm of the price for one miss: fifty misses above the accepted number raise
 /// the price by a factor of e.
 const STEP: f64 = 0.02;
-/// Product of the initial price and the target.
+/// Product of the initial price and the target miss ratio.
 const PRICE_FIRST: f64 = 0.2;
 const PRICE_LEAST: f64 = 0.05;
-/// Product of the highest price for load and the target. At a ceiling four times as high,
+/// Product of the highest price for load and the target miss ratio. At four times this ceiling,
 /// recordings miss as many units, and a link that alternates between fast and slow carries 2.9
 /// Mbit/s instead of 4.4.
 const PRICE_MOST: f64 = 0.25;
-/// Product of the highest price for repair and the target.
+/// Product of the highest price for repair and the target miss ratio.
 const REPAIR_MOST: f64 = 8.0;
 /// Number of misses in a row that raise the price: those of a 30 ms stall at 360 units a second.
 const BURST: f64 = 12.0;

@@ -26,7 +26,7 @@ pub struct Quantile {
     weights: [Weight; LinkNumber::COUNT],
     /// Time at which `weights` was last updated.
     weighed_at: Instant,
-    /// Minimum budget, as far as the links carry it.
+    /// Minimum media budget, as far as the links carry it.
     floor: Bitrate,
     unit_interval: UnitInterval,
     /// Bytes by which media in flight may exceed each link's window, as of the last unit.

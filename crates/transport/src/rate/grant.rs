@@ -5,7 +5,8 @@ use tautline_units::{Bitrate, ByteCount};
 pub struct Grant {
     /// Rate at which the link's media is paced.
     pub rate: Bitrate,
-    /// Rate that the application's budget may count on.
+    /// Media rate of the link that the application's budget may count on, while `rate` may be
+    /// higher for a short time.
     pub sustained: Bitrate,
     /// Maximum number of unreported bytes in flight; `None` without a limit. It ends transmission
     /// on a link that falls silent.

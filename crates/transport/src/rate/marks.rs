@@ -21,9 +21,9 @@ pub(super) struct Marks {
     share: Option<f64>,
     /// Start of the current round trip; `None` before the first report with counts.
     round_from: Option<Instant>,
-    /// Datagrams that arrived in the current round trip.
+    /// Number of datagrams sent as ECT(1) whose arrival was reported in the current round trip.
     datagrams: u64,
-    /// Marked datagrams that arrived in the current round trip.
+    /// Number of those `datagrams` that arrived marked.
     ce: u64,
     /// Time of the last report with a mark; `None` before the first.
     marked_at: Option<Instant>,

@@ -30,7 +30,7 @@ pub(crate) struct Inbox {
     /// Bytes of the packets held for open units.
     bytes: usize,
     /// Spare buffers for packets.
-    headroom: Vec<Vec<u8>>,
+    spare: Vec<Vec<u8>>,
     /// Number of units delivered, then number of units given up, since the session began.
     totals: (u64, u64),
 }
@@ -73,7 +73,7 @@ impl Inbox {
             finished: Window::new(),
             units: BTreeMap::new(),
             bytes: 0,
-            headroom: Vec::new(),
+            spare: Vec::new(),
             totals: (0, 0),
         }
     }
@@ -104,9 +104,9 @@ impl Inbox {
     ) {
         let number = expand(self.next, u64::from(packet.unit_low), UNIT_NUMBER_BITS);
         if self.admit(number, deadline, true, counters, outcomes, now) {
-            let added = self.content(number, deadline).and_then(|(content, headroom)| {
+            let added = self.content(number, deadline).and_then(|(content, spare)| {
                 let block = content.block(packet)?;
-                Some(block.add(packet, || headroom.pop().unwrap_or_default()))
+                Some(block.add(packet, || spare.pop().unwrap_or_default()))
             });
             self.on_added(number, packet.symbol.len(), added, true, counters, outcomes);
         }
@@ -127,9 +127,9 @@ impl Inbox {
     ) {
         let number = expand(self.next, u64::from(part.unit_low), PART_UNIT_BITS);
         if self.admit(number, deadline, !recovered, counters, outcomes, now) {
-            let added = self.content(number, deadline).and_then(|(content, headroom)| {
+            let added = self.content(number, deadline).and_then(|(content, spare)| {
                 let parts = content.parts(source, part)?;
-                Some(parts.add(source, part, recovered, || headroom.pop().unwrap_or_default()))
+                Some(parts.add(source, part, recovered, || spare.pop().unwrap_or_default()))
             });
             self.on_added(number, part.payload.len(), added, !recovered, counters, outcomes);
         }
@@ -267,7 +267,7 @@ impl Inbox {
             // The deadline of a skipped unit was a guess.
             coming.deadline = deadline;
         }
-        Some((&mut coming.content, &mut self.headroom))
+        Some((&mut coming.content, &mut self.spare))
     }
 
     /// Acts on the result of adding a packet of `bytes` bytes to a unit: delivers the unit if it is
@@ -368,15 +368,15 @@ impl Inbox {
     fn finish(&mut self, number: u64) {
         self.finished.note(number);
         let content = self.units.remove(&number).map(|coming| coming.content);
-        let room = SPARE_MAX.saturating_sub(self.headroom.len());
+        let room = SPARE_MAX.saturating_sub(self.spare.len());
         match content {
             Some(Content::Block(block)) => {
                 self.bytes -= block.bytes();
-                self.headroom.extend(block.into_buffers().take(room));
+                self.spare.extend(block.into_buffers().take(room));
             }
             Some(Content::Parts(parts)) => {
                 self.bytes -= parts.bytes();
-                self.headroom.extend(parts.into_buffers().take(room));
+                self.spare.extend(parts.into_buffers().take(room));
             }
             Some(Content::Nothing) | None => {}
         }

@@ -69,7 +69,7 @@ pub enum Message<'a> {
 /// A relay's request for the end's time; it is as long as its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe<'a> {
-    /// Id of the leg.
+    /// Id of the leg that the message is about.
     pub leg: LegId,
     /// Send time by the relay's clock, which increases with each probe.
     pub sent_at: Instant,
@@ -79,7 +79,7 @@ pub struct Probe<'a> {
 /// The answer to a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Echo<'a> {
-    /// Id of the leg.
+    /// Id of the leg that the message is about.
     pub leg: LegId,
     /// Send time copied from the probe.
     pub sent_at: Instant,
@@ -91,7 +91,7 @@ pub struct Echo<'a> {
 /// A proof of an end's address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Prove<'a> {
-    /// Id of the leg.
+    /// Id of the leg that the message is about.
     pub leg: LegId,
     /// Number, which increases with each proof.
     pub number: u64,
@@ -107,7 +107,7 @@ pub struct Prove<'a> {
 /// The state of a leg at a relay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Proven<'a> {
-    /// Id of the leg.
+    /// Id of the leg that the message is about.
     pub leg: LegId,
     /// Number of the proof that the relay answers with this state.
     pub number: u64,

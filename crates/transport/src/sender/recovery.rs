@@ -22,7 +22,7 @@ pub(super) struct Recovery {
     /// True if every packet goes over every link; then the loss of one copy means little.
     copies: bool,
     /// Spare buffers for packets.
-    headroom: Vec<Vec<u8>>,
+    spare: Vec<Vec<u8>>,
 }
 
 impl Recovery {
@@ -35,21 +35,21 @@ impl Recovery {
             },
             tracker: Tracker::default(),
             copies,
-            headroom: Vec::new(),
+            spare: Vec::new(),
         }
     }
 
     /// Returns an empty buffer for a packet, a used one if there is any.
     pub(super) fn buffer(&mut self) -> Vec<u8> {
-        let mut buffer = self.headroom.pop().unwrap_or_default();
+        let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
         buffer
     }
 
     /// Keeps a packet's buffer for reuse, unless [`SPARE_MAX`] are kept.
     pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
-        if self.headroom.len() < SPARE_MAX {
-            self.headroom.push(buffer);
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(buffer);
         }
     }
 
@@ -165,7 +165,7 @@ impl Recovery {
     /// Checks the units that are due, and sends new repair packets of those that lack packets.
     pub(super) fn look(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         loop {
-            let Self { tracker, encoder, headroom, .. } = self;
+            let Self { tracker, encoder, spare, .. } = self;
             let config = &shared.config;
             let expected = |unit| {
                 let heard_of = links.iter().filter(|link| !link.is_overdue(config, now));
@@ -177,7 +177,7 @@ impl Recovery {
             let mut entries = Vec::with_capacity(fresh.len());
             for (index, symbol) in fresh.zip(encoder.symbols()) {
                 let header = header(ChannelNumber::MEDIA, number, index as u8, &plan, deadline);
-                let buffer = headroom.pop().unwrap_or_default();
+                let buffer = spare.pop().unwrap_or_default();
                 entries.push(entry(number, &header, symbol, deadline, buffer));
             }
             for entry in entries {

@@ -17,7 +17,7 @@ pub(crate) struct Tracker {
     /// Scheduled checks: time, and number of the unit.
     looks: BTreeSet<(Instant, u64)>,
     /// Spare buffers for source packets.
-    headroom: Vec<Vec<u8>>,
+    spare: Vec<Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -65,9 +65,9 @@ impl Tracker {
         if self.units.len() == UNITS_MAX
             && let Some(oldest) = self.units.pop_front()
         {
-            self.headroom.push(oldest.sources);
+            self.spare.push(oldest.sources);
         }
-        let mut kept = self.headroom.pop().unwrap_or_default();
+        let mut kept = self.spare.pop().unwrap_or_default();
         kept.clear();
         kept.extend_from_slice(sources);
         self.units.push_back(Standing {

@@ -37,7 +37,7 @@ impl<'a> Announcement<'a> {
     /// Length of the packet before the bytes of the descriptor.
     pub const HEADER_BYTES: usize = 9;
 
-    /// Appends the packet to `out`.
+    /// Appends the part of the announcement to `out` as a packet.
     pub fn write(&self, out: &mut Vec<u8>) {
         let order = match self.order {
             Order::NewestWins => 0,
@@ -88,10 +88,10 @@ pub struct Acknowledgement {
 }
 
 impl Acknowledgement {
-    /// Length of the packet on the wire, in bytes.
+    /// Length of an acknowledgement on the wire, in bytes.
     pub const BYTES: usize = 6;
 
-    /// Appends the packet to `out`.
+    /// Appends the acknowledgement to `out` as a packet.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(KIND_ACKNOWLEDGEMENT << 4);
         put_length(out, Self::BYTES - 3);

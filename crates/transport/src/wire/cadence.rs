@@ -22,10 +22,10 @@ pub struct Cadence {
 }
 
 impl Cadence {
-    /// Length of the packet on the wire, in bytes.
+    /// Length of a cadence on the wire, in bytes.
     pub const BYTES: usize = 6;
 
-    /// Appends the packet to `out`.
+    /// Appends the cadence to `out` as a packet.
     pub fn write(self, out: &mut Vec<u8>) {
         out.push(KIND_CADENCE << 4);
         put_length(out, Self::BYTES - 3);

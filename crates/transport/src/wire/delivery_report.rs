@@ -23,10 +23,10 @@ pub struct DeliveryReport {
 }
 
 impl DeliveryReport {
-    /// Length of the packet on the wire, in bytes.
+    /// Length of a delivery report on the wire, in bytes.
     pub const BYTES: usize = 13;
 
-    /// Appends the packet to `out`.
+    /// Appends the delivery report to `out` as a packet.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(KIND_DELIVERY_REPORT << 4 | self.channel.get() & 0x0f);
         put_u48(out, self.delivered);

@@ -21,10 +21,10 @@ pub struct Ping {
 }
 
 impl Ping {
-    /// Length of the packet on the wire, in bytes.
+    /// Length of a ping on the wire, in bytes.
     pub const BYTES: usize = 13;
 
-    /// Appends the packet to `out`.
+    /// Appends the ping to `out` as a packet.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(KIND_PING << 4);
         out.extend_from_slice(&self.id.to_be_bytes());

@@ -25,10 +25,10 @@ pub struct Pong {
 }
 
 impl Pong {
-    /// Length of the packet on the wire, in bytes.
+    /// Length of a pong on the wire, in bytes.
     pub const BYTES: usize = 21;
 
-    /// Appends the packet to `out`.
+    /// Appends the pong to `out` as a packet.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(KIND_PONG << 4);
         out.extend_from_slice(&self.id.to_be_bytes());

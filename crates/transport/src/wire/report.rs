@@ -95,7 +95,7 @@ impl Report {
         Self::BYTES + usize::from(self.recent.length) + marks
     }
 
-    /// Appends the packet to `out`.
+    /// Appends the report to `out` as a packet, with its map and mark counts.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(KIND_REPORT << 4 | self.link.get());
         out.extend_from_slice(&self.taken_at.as_nanos().to_be_bytes());

@@ -24,7 +24,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Length of the packet on the wire, in bytes.
+    /// Length of a choice of standby links on the wire, in bytes.
     pub const BYTES: usize = 6;
 
     /// Returns whether link `number` is on standby.
@@ -38,7 +38,7 @@ impl Standing {
         (1..128).contains(&self.turn.wrapping_sub(other.turn))
     }
 
-    /// Appends the packet to `out`.
+    /// Appends the choice of standby links to `out` as a packet.
     pub fn write(self, out: &mut Vec<u8>) {
         out.push(KIND_STANDING << 4);
         put_length(out, Self::BYTES - 3);

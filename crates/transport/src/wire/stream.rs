@@ -77,10 +77,10 @@ pub struct Repair<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Length of the packet before the payload.
+    /// Length of a source packet before its payload, in bytes.
     pub const HEADER_BYTES: usize = 9;
 
-    /// Appends the packet to `out`.
+    /// Appends the source packet to `out`: header and payload.
     pub fn write(&self, out: &mut Vec<u8>) {
         let last = if self.part.last { LAST } else { 0 };
         out.push(KIND_STREAM_SOURCE << 4 | last | ChannelNumber::MEDIA.get());
@@ -150,10 +150,10 @@ impl<'a> Part<'a> {
 }
 
 impl<'a> Repair<'a> {
-    /// Length of the packet before the sum.
+    /// Length of a repair packet before its sum, in bytes.
     pub const HEADER_BYTES: usize = 8;
 
-    /// Appends the packet to `out`.
+    /// Appends the repair packet to `out`: header and sum.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(KIND_STREAM_REPAIR << 4 | ChannelNumber::MEDIA.get());
         out.extend_from_slice(&self.first_low.to_be_bytes()[1..]);

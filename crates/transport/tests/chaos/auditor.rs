@@ -47,7 +47,7 @@ pub(crate) struct Auditor {
     pub(crate) epoch: u64,
     /// Epoch of the peer, from the newest unit received.
     pub(crate) heard_epoch: u64,
-    /// Sealed datagrams of this epoch, by link.
+    /// Number of sealed datagrams that this end sent in this epoch, by link.
     pub(crate) sealed: [u64; LinkNumber::COUNT],
     /// Units of this epoch accepted for sending, by channel.
     accepted: [u64; 2],

@@ -32,7 +32,7 @@ pub(crate) struct Ended {
     pub(crate) run: Run<Auditor>,
 }
 
-/// A source of draws from a seed.
+/// A source of random draws for a case, reproducible from its seed.
 struct Draws(ChaCha20Rng);
 
 impl Draws {

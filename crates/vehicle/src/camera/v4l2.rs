@@ -34,7 +34,7 @@ pub struct DeviceSensor {
     /// Current picture's bytes from the device. If they are a JPEG, `jpeg` decodes them.
     bytes: Vec<u8>,
     jpeg: Option<jpeg::Decoder>,
-    /// Pixels of the picture, if decoded.
+    /// Pixels of the current picture, decoded from a JPEG; unused with other formats.
     decoded: Vec<u8>,
     dating: Dating,
     /// Start of the current picture's capture, on the monotonic clock.

@@ -34,7 +34,7 @@ pub struct EncoderControl {
 /// Fit of the source's pictures to the operator's screen.
 #[derive(Clone, Copy, Debug)]
 struct Screen {
-    /// True if pictures are reduced to fit.
+    /// True if pictures are reduced to fit the operator's screen.
     follows: bool,
     /// Most pixels of a picture that the screen shows in time; `None` if it has reported nothing.
     pixels_max: Option<u32>,

@@ -23,7 +23,7 @@ pub struct Governor {
     follows: bool,
     /// Pictures per second of the source.
     source: f64,
-    /// True if its strips arrive one after another.
+    /// True if the source's strips arrive one after another, and not all at once.
     gives_rows: bool,
     /// Picture interval: one of this many pictures is coded.
     interval: u32,

@@ -28,7 +28,7 @@ impl<R: Read> Pictures<R> {
         Self { input, cluster_millis: 0 }
     }
 
-    /// Returns the input.
+    /// Returns the input from which the pictures are read.
     pub(super) fn input(&mut self) -> &mut R {
         &mut self.input
     }

@@ -113,7 +113,7 @@ fn quantized(values: __m256i, bias: __m256i, multiplier: __m256i) -> __m256i {
     _mm256_sign_epi16(magnitude, values)
 }
 
-/// Transforms and quantizes entirely in registers.
+/// Transforms and quantizes a 4x4 block as the kernel's `code` states, entirely in registers.
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn code(
     block: Block<'_>,
