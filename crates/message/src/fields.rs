@@ -86,12 +86,12 @@ pub(crate) use fields;
 
 /// Encoding of a field's values in a table, with their range.
 pub(crate) trait Codec<T> {
-    /// Type returned by the table's getter.
+    /// Type that the getter in flatc's table returns for the field.
     type Read<'a>;
-    /// Type of the table's argument.
+    /// Type of the field among flatc's arguments for writing the table.
     type Written;
 
-    /// Returns the encoding of `value`.
+    /// Returns the encoding of `value`, as an argument for writing the table.
     fn write(&self, value: &T, builder: &mut FlatBufferBuilder<'static>) -> Self::Written;
 
     /// Returns the decoded value.
@@ -100,7 +100,7 @@ pub(crate) trait Codec<T> {
     /// An error that names `field`, if the value is out of its range.
     fn read(&self, field: &'static str, wire: Self::Read<'_>) -> Result<T, Error>;
 
-    /// Returns any valid value.
+    /// Returns a strategy for random valid values of the field.
     #[cfg(test)]
     fn any(&self) -> BoxedStrategy<T>;
 
@@ -144,16 +144,16 @@ pub(crate) struct Choice;
 
 /// An enum whose variants a schema's enum has too, with the conversions between the two.
 pub(crate) trait Kinds: Copy + 'static {
-    /// The enum that flatc made.
+    /// Enum that flatc generates from the schema.
     type Wire;
     /// All variants.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests draw from them"))]
     const ALL: &'static [Self];
 
-    /// Returns the schema's variant, which is written as a number.
+    /// Returns the schema's variant that corresponds to this one and is written as a number.
     fn to_wire(self) -> Self::Wire;
 
-    /// Returns the variant.
+    /// Returns the variant that corresponds to the schema's `wire`.
     ///
     /// # Errors
     /// [`Error::Unknown`] for a number without a variant.

@@ -68,12 +68,12 @@ pub struct Value {
 }
 
 fields! {
-    /// Units of one channel, in both directions.
+    /// Statistics of one channel's units, in both directions.
     #[derive(Clone, PartialEq, Default, Debug)]
     ChannelStats of wire_snapshot::ChannelStats<'_>, wire_snapshot::ChannelStatsArgs, "channels." {
         /// Number of the channel.
         channel: u8 = channel as Plain,
-        /// Display name, at most 64 bytes.
+        /// Display name of the channel, at most 64 bytes.
         name: String = name as Text(NAME_BYTES_MAX),
         /// Share late or lost of the other end's units in the last ten seconds, 0 to 1; `None` if
         /// none were due.
@@ -86,47 +86,48 @@ fields! {
 counts! {
     /// Units of one channel since the session object was created.
     UnitCounts of wire_snapshot::ChannelStatsArgs<'_>, wire_snapshot::ChannelStats<'_> {
-        /// Units offered for sending.
+        /// Units that this end's applications offered for sending, accepted or refused.
         offered: offered,
-        /// Units accepted for sending.
+        /// Units of this end that the session accepted for sending.
         accepted: accepted,
-        /// Units refused: no session, or no link up.
+        /// Units of this end refused: no session, or no link up.
         refused_no_link: refused_no_link,
-        /// Units refused: too large, or without a valid deadline.
+        /// Units of this end refused: too large, or without a valid deadline.
         refused_invalid: refused_invalid,
-        /// Units refused: queues full, or no link fast enough.
+        /// Units of this end refused: queues full, or no link fast enough.
         refused_congested: refused_congested,
-        /// Units accepted and displaced by a newer one before any packet was sent.
+        /// Units of this end accepted and displaced by a newer one before any packet was sent.
         displaced: displaced,
-        /// Units accepted and dropped at the deadline before all packets were sent.
+        /// Units of this end accepted and dropped at the deadline before all packets were sent.
         expired: expired,
-        /// Own units that the other end reports as delivered.
+        /// Units of this end that the other end reports as delivered.
         reported_delivered: reported_delivered,
-        /// Own units that the other end reports as lost.
+        /// Units of this end that the other end reports as lost.
         reported_lost: reported_lost,
         /// Units of the other end known to have been sent.
         heard: heard,
-        /// Units delivered here.
+        /// Units of the other end delivered here.
         delivered: delivered,
-        /// Units delivered here that needed a repair packet.
+        /// Units of the other end delivered here that needed a repair packet.
         repaired: repaired,
-        /// Units lost: no packet arrived.
+        /// Units of the other end lost: no packet arrived.
         missing: missing,
-        /// Units lost: too few packets at the deadline.
+        /// Units of the other end lost: too few packets at the deadline.
         incomplete: incomplete,
-        /// Units lost: the first packet arrived after the deadline.
+        /// Units of the other end lost: the first packet arrived after the deadline.
         late: late,
-        /// Units lost: dropped to bound memory, or for a new session.
+        /// Units of the other end lost: dropped to bound memory, or for a new session.
         evicted: evicted,
-        /// Units lost: malformed packets.
+        /// Units of the other end lost: malformed packets.
         malformed: malformed,
-        /// Units superseded by a newer one, on channels where the newest wins.
+        /// Units of the other end superseded here by a newer one, on channels where the newest
+        /// wins.
         superseded: superseded,
     }
 }
 
 impl UnitCounts {
-    /// Returns the number of units refused for sending, for any reason.
+    /// Returns the number of this end's units refused for sending, for any reason.
     pub fn refused(&self) -> u64 {
         let reasons = [self.refused_no_link, self.refused_invalid, self.refused_congested];
         reasons.into_iter().fold(0, u64::saturating_add)

@@ -86,21 +86,21 @@ pub enum Control {
     },
     /// Switchboard to both: end of the lease.
     Released {
-        /// Identifier of the lease.
+        /// Identifier of the ended lease.
         lease: [u8; 16],
-        /// Reason in words.
+        /// Reason for the end of the lease, in words.
         reason: String,
     },
     /// Switchboard to the sender of a request: refusal.
     Refused {
-        /// Reason as a code.
+        /// Reason for the refusal, as a code.
         reason_code: Refusal,
-        /// Reason in words.
+        /// Reason for the refusal, in words.
         text: String,
     },
     /// Either direction: liveness check.
     Ping {
-        /// Time on the sender's clock.
+        /// Time of sending, on the sender's clock.
         t: Instant,
     },
     /// Response to a ping.
@@ -132,14 +132,14 @@ pub enum Control {
     Enroll {
         /// Number of the invitation, which is not secret.
         number: u16,
-        /// Secret of the invitation.
+        /// Secret of the invitation, which only the invited machine knows.
         secret: [u8; 4],
     },
     /// Switchboard to that machine: confirmation that it is now listed.
     Enrolled {
-        /// Role under which it is listed.
+        /// Role under which the machine is listed.
         role: Role,
-        /// Name under which it is listed.
+        /// Name under which the machine is listed.
         name: String,
         /// Currently listed machines of the other role, at most 256.
         peers: Vec<Known>,

@@ -6,7 +6,7 @@ use crate::generated::control as wire_control;
 /// A vehicle in the switchboard's directory.
 #[derive(Clone, PartialEq, Debug)]
 pub struct VehicleEntry {
-    /// Registered name, at most 64 bytes.
+    /// Registered name of the vehicle, at most 64 bytes.
     pub name: String,
     /// Static public key of the vehicle.
     pub key: [u8; 32],
@@ -14,8 +14,8 @@ pub struct VehicleEntry {
     pub state: VehicleState,
     /// Round-trip time between switchboard and vehicle in milliseconds, if known.
     pub round_trip_ms: Option<f32>,
-    /// Operator that drives it, at most 64 bytes; `None` if there is none, or from an older
-    /// switchboard.
+    /// Name of the operator that drives the vehicle, at most 64 bytes; `None` if there is none, or
+    /// from an older switchboard.
     pub driver: Option<String>,
     /// Start of the present drive or absence: Unix time in whole seconds, if known.
     pub since: Option<Duration>,
@@ -24,7 +24,7 @@ pub struct VehicleEntry {
     /// Number of links that the vehicle reported; 0 while it is away, and from an older
     /// switchboard.
     pub link_count: u8,
-    /// Number of the vehicle's links with a known address.
+    /// Number of the vehicle's `link_count` links whose address is known.
     pub links: u8,
 }
 

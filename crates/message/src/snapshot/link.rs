@@ -15,19 +15,19 @@ fields! {
     LinkStats of wire_snapshot::LinkStats<'_>, wire_snapshot::LinkStatsArgs, "links." {
         /// Number of the link, 0 to 15, chosen by the vehicle.
         link: u8 = link as Plain,
-        /// Display name, at most 64 bytes.
+        /// Display name of the link, at most 64 bytes.
         name: String = name as Text(NAME_BYTES_MAX),
         /// State of the link.
         state: LinkState = state as Choice,
         /// Largest datagram sent: UDP payload, at most 65535 bytes.
         datagram_bytes: ByteCount = datagram_bytes as BytesU16,
-        /// Rate available to media on this link.
+        /// Rate available to the media that this end sends on the link.
         budget: Bitrate = budget_bps as Rate,
-        /// Rate that rate control grants for sending.
+        /// Rate that rate control grants this end for sending on the link.
         granted: Bitrate = granted_bps as Rate,
-        /// Rate sent in the last second.
+        /// Rate that this end sent on the link in the last second.
         sent: Bitrate = sent_bps as Rate,
-        /// Rate received in the last second.
+        /// Rate that this end received on the link in the last second.
         received: Bitrate = received_bps as Rate,
         /// Smoothed round-trip time in milliseconds, if known.
         rtt_ms: Option<f32> = rtt_ms as Known::MILLIS,
@@ -44,9 +44,10 @@ fields! {
         owd_out: Option<Delays>,
         /// Percentiles of the one-way delay to this end in the last ten seconds, if known.
         owd_in: Option<Delays>,
-        /// Media queued for this link; below 4 GiB.
+        /// Bytes of media that wait at this end to be sent on the link; below 4 GiB.
         queued: ByteCount = queued_bytes as BytesU32,
-        /// Bytes sent and not yet reported; below 4 GiB.
+        /// Bytes that this end sent on the link and the other end has not reported yet; below 4
+        /// GiB.
         in_flight: ByteCount = in_flight_bytes as BytesU32,
         /// True if a relay carries the link.
         relayed: bool = relayed as Plain,
@@ -55,9 +56,9 @@ fields! {
         detour_ms: Option<f32> = detour_ms as Known::MILLIS,
         /// State of rate control, if reported.
         rate_control: Option<RateControl>,
-        /// Bytes and datagrams of any kind.
+        /// Bytes and datagrams of any kind, in both directions since the session began.
         traffic: TrafficCounts,
-        /// Counts of outgoing media packets.
+        /// Counts of the media packets that this end assigned to the link.
         packets: PacketCounts,
     }
 }
@@ -118,39 +119,40 @@ pub struct Delays {
 }
 
 counts! {
-    /// Traffic on one link since the session began, headers included.
+    /// Traffic on one link since the session began, in datagrams as UDP carries them: with their
+    /// own headers, without those of IP and UDP.
     TrafficCounts of wire_snapshot::LinkStatsArgs<'_>, wire_snapshot::LinkStats<'_> {
-        /// Bytes sent.
+        /// Bytes sent on the link by this end.
         bytes_sent: bytes_sent,
-        /// Bytes received.
+        /// Bytes received on the link by this end.
         bytes_received: bytes_received,
-        /// Datagrams sent.
+        /// Datagrams sent on the link by this end.
         datagrams_sent: datagrams_sent,
-        /// Datagrams sent that the other end has reported.
+        /// Datagrams sent by this end that the other end has reported.
         datagrams_reported: datagrams_reported,
-        /// Datagrams received, without duplicates.
+        /// Datagrams received on the link by this end, without duplicates.
         datagrams_received: datagrams_received,
     }
 }
 
 counts! {
-    /// Media packets assigned to one link, by outcome.
+    /// Media packets that this end assigned to one link since the session began, by outcome.
     PacketCounts of wire_snapshot::LinkStatsArgs<'_>, wire_snapshot::LinkStats<'_> {
-        /// Packets assigned to the link.
+        /// Media packets assigned to the link.
         given: packets_given,
         /// Packets assigned that replace another, or are new for an incomplete unit.
         again: packets_again,
-        /// Packets dropped here: too late, or the address was not validated.
+        /// Packets dropped before they were sent: too late, or the address was not validated.
         dropped: packets_dropped,
         /// Packets taken back before they were sent, because the link might not work any more.
         withdrawn: packets_withdrawn,
-        /// Packets sent.
+        /// Media packets sent on the link.
         sent: packets_sent,
-        /// Packets that arrived by their deadline.
+        /// Media packets that arrived at the other end by their deadline.
         in_time: packets_in_time,
-        /// Packets that arrived after their deadline.
+        /// Media packets that arrived at the other end after their deadline.
         late: packets_late,
-        /// Packets known to be lost.
+        /// Media packets known to be lost on the way.
         lost: packets_lost,
     }
 }
