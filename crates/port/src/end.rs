@@ -13,7 +13,8 @@ pub(crate) struct End<In> {
     counts: Counts,
 }
 
-/// Current peer; another one is accepted only after it has been silent for [`HOLD`].
+/// Current peer, the sender of accepted frames; another one is accepted only after this one has
+/// been silent for [`HOLD`].
 #[derive(Debug)]
 struct Peer<In> {
     sender: Sender,
@@ -23,10 +24,10 @@ struct Peer<In> {
     counter: Counter,
 }
 
-/// Counts of frames that an end refused or could not send.
+/// Counts since the start of the frames that an end of a guard refused or could not send.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counts {
-    /// Invalid, incomplete or repeated frames of the peer.
+    /// Frames of the peer that were invalid, incomplete or repeated, and so refused.
     pub refused: u64,
     /// Frames of another sender while the peer is active, or invalid frames while there is no peer.
     pub foreign: u64,

@@ -42,17 +42,17 @@ pub struct Step {
     pub input: Input,
     /// Output that was sent, and the transition if there was one.
     pub output: Output,
-    /// Counts of the vehicle's end.
+    /// Counts of the frames at the guard's end towards the vehicle, since the start.
     pub vehicle: Counts,
-    /// Counts of the machine's end.
+    /// Counts of the frames at the guard's end towards the machine, since the start.
     pub machine: Counts,
-    /// Health of the black box, if there is one.
+    /// Health of the black box after the step; `None` without a black box.
     pub blackbox: Option<Health>,
     /// Number of earlier steps dropped because the hook's queue was full.
     pub lost: u64,
 }
 
-/// A queue of steps that never blocks the guard.
+/// A queue of steps to a reader outside the guard's thread; a full queue never blocks the guard.
 #[derive(Debug)]
 struct Hook {
     steps: SyncSender<Step>,

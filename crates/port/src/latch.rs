@@ -35,7 +35,7 @@ pub struct LatchWriter {
 /// Stop whose latch the file must hold, and the one that it holds.
 #[derive(Debug)]
 struct Shared {
-    /// Number of a stop; 0 if there is none.
+    /// Number of the stop whose latch the file must hold; 0 if it must hold none.
     wanted: AtomicU64,
     /// Number of the stop that the file holds, 0 if it holds none, or [`REFUSED`] before the first
     /// write and after a failed one.

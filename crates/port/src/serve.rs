@@ -100,7 +100,8 @@ impl<M: Machine> Served<M> {
         }
     }
 
-    /// Takes one turn; returns whether it is the last.
+    /// Takes one turn: receives the newest control, applies controls and reports the state. Returns
+    /// whether it is the last turn.
     fn turn(&mut self, clock: impl Fn() -> Instant) -> bool {
         let now = self.follower.receive(&mut self.client, clock);
         let state = self.machine.state(now);
