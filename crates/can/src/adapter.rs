@@ -170,12 +170,12 @@ impl Adapter {
         self.by_id.keys().copied()
     }
 
-    /// Returns the messages that are sent.
+    /// Returns the messages of the map that are sent.
     pub(crate) fn outgoing(&self) -> &[Outgoing] {
         &self.outgoing
     }
 
-    /// Returns the messages that are received.
+    /// Returns the messages of the map that are received.
     pub(crate) fn incoming(&self) -> &[Incoming] {
         &self.incoming
     }

@@ -25,16 +25,17 @@ pub(crate) enum Checksum {
     Toyota,
 }
 
-/// Bytes of a data id that profile 1 includes.
+/// Bytes of the data id that the checksum of profile 1 includes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
-    /// Low byte, then high byte.
+    /// Both bytes of the data id, the low one first.
     Both,
-    /// Low byte for an even counter, high byte for an odd one.
+    /// Low byte of the data id for an even counter, high byte for an odd one.
     Alternating,
-    /// Low byte.
+    /// Low byte of the data id only.
     Low,
-    /// Low byte and a zero; the low four bits of the high byte are a signal in the data.
+    /// Low byte of the data id and a zero; the low four bits of the high byte are a signal in the
+    /// data.
     Nibble,
 }
 

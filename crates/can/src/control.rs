@@ -4,7 +4,7 @@ use tautline_guard::{Controls, Gear, Signal};
 
 use crate::curve::Curve;
 
-/// A control that a signal can follow.
+/// One of the guard's controls, which a sent signal can follow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Control {
     Steering,
@@ -18,11 +18,11 @@ pub(crate) enum Control {
     Left,
     Right,
     Hazard,
-    /// Left, right and hazard in one.
+    /// Left indicator, right indicator and hazard lights as one value.
     Indicators,
 }
 
-/// One control as a part of a signal's value.
+/// One control with the curve by which it adds to a signal's value.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Term {
     pub(crate) control: Control,

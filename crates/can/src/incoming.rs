@@ -8,7 +8,7 @@ use crate::curve::Curve;
 use crate::message::Message;
 use crate::seal::{Mismatch, Seal};
 
-/// A message that is received.
+/// A message of the DBC that the map receives, and what its frames have brought.
 #[derive(Clone, Debug)]
 pub(crate) struct Incoming {
     pub(crate) message: Message,
@@ -21,12 +21,12 @@ pub(crate) struct Incoming {
     pub(crate) heard_at: Option<Instant>,
     /// Counter of the newest frame that was taken; `None` before the first.
     pub(crate) count: Option<u64>,
-    /// Grows by one with each mismatch, up to `mismatch_max`, and falls by one with each frame
-    /// without. At the maximum the message counts as lost.
+    /// Number that grows by one with each mismatch of checksum or counter, up to `mismatch_max`,
+    /// and falls by one with each frame without. At the maximum the message counts as lost.
     pub(crate) mismatches: u32,
 }
 
-/// Use of a signal.
+/// Use that the map makes of a received signal, and the signal's newest bits.
 #[derive(Clone, Debug)]
 pub(crate) struct Use {
     /// Index of the signal in its message.
@@ -36,7 +36,7 @@ pub(crate) struct Use {
     pub(crate) heard_at: Option<Instant>,
 }
 
-/// Meaning of a signal.
+/// Part of the machine's state that a received signal gives.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Target {
     Speed { curve: Curve, is_signed_by_gear: bool },
@@ -50,7 +50,7 @@ pub(crate) enum Target {
     Light(Light, Condition),
 }
 
-/// A condition on a signal.
+/// A condition on a received signal, which sets a notice, fault or light while it holds.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Condition {
     /// The signal's bits are one of these.
@@ -61,7 +61,7 @@ pub(crate) enum Condition {
     NotZero,
 }
 
-/// Fate of a frame.
+/// Fate of a received frame of a message that the map receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Heard {
     Taken,
@@ -141,8 +141,8 @@ impl Incoming {
         }
     }
 
-    /// Returns the instant at which the message, or the first of its signals, is lost if none comes
-    /// before; `None` before the first frame.
+    /// Returns the instant from which the message, or the first of its used signals, counts as lost
+    /// if no frame with it comes before; `None` before the first frame.
     pub(crate) fn lost_at(&self) -> Option<Instant> {
         let heard = self.uses.iter().map(|its| its.heard_at).chain([self.heard_at]);
         heard.flatten().min().map(|at| at + self.timeout)

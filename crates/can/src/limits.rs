@@ -1,7 +1,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// Limits of a value that is sent, and of its rate of change.
+/// Limits of a sent signal's value, in its unit, and of the value's rate of change.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Limits {
     pub(crate) min: f64,

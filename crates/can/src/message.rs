@@ -9,19 +9,19 @@ pub struct Message {
     /// Length of the data in bytes.
     pub(crate) size: usize,
     pub(crate) signals: Vec<Signal>,
-    /// Signals that cannot be used, and why.
+    /// Names of the signals that cannot be used, each with the reason.
     pub(crate) broken: Vec<(String, String)>,
     /// Period that the DBC names (`GenMsgCycleTime`), in milliseconds; `None` if it names none.
     pub(crate) period_ms: Option<u64>,
 }
 
 impl Message {
-    /// Returns the name in the DBC.
+    /// Returns the name of the message in the DBC.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the identifier.
+    /// Returns the identifier of the frames of this message.
     pub fn id(&self) -> Id {
         self.id
     }

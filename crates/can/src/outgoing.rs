@@ -9,13 +9,13 @@ use crate::limits::Limits;
 use crate::seal::Seal;
 use crate::signal::Signal;
 
-/// A message that is sent.
+/// A message of the DBC that the map sends, and the state of its sending.
 #[derive(Clone, Debug)]
 pub(crate) struct Outgoing {
     pub(crate) name: String,
     pub(crate) id: Id,
     pub(crate) kind: Kind,
-    /// Data with all constants.
+    /// Data of a frame in which all constant signals have their values.
     pub(crate) constant: Vec<u8>,
     pub(crate) bound: Vec<Bound>,
     /// Constants that replace the others during a stop, with their values.
@@ -39,13 +39,13 @@ pub(crate) enum Schedule {
     End,
 }
 
-/// A signal that follows controls.
+/// A signal of a sent message whose value follows the controls.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     pub(crate) signal: Signal,
     pub(crate) terms: Vec<Term>,
     pub(crate) limits: Limits,
-    /// Value in the newest frame, 0 before the first.
+    /// Value of the signal in the newest frame, 0 before the first.
     pub(crate) last: f64,
 }
 

@@ -2,7 +2,7 @@ use crate::bits::Bits;
 use crate::checksum::Checksum;
 use crate::frame::Id;
 
-/// Counter and checksum of a message.
+/// Places of counter and checksum in a message's data; `None` for the one that it does not have.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Seal {
     pub(crate) counter: Option<Counter>,
@@ -17,7 +17,7 @@ pub(crate) struct Counter {
     pub(crate) max: u64,
 }
 
-/// A checksum and its place.
+/// Kind of a message's checksum, and its place in the data.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Check {
     pub(crate) kind: Checksum,
@@ -27,14 +27,14 @@ pub(crate) struct Check {
     pub(crate) nibble: Option<(Bits, u64)>,
 }
 
-/// Result of a check that failed.
+/// Mismatch of a received frame's checksum or counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mismatch {
-    /// The data is not what was sent.
+    /// The checksum does not match: the data is not what was sent.
     Checksum,
-    /// The frame was received before.
+    /// The counter is that of the frame before: this frame was received before.
     Repeated,
-    /// Frames are missing before this one.
+    /// The counter has skipped values: frames are missing before this one.
     Skipped,
 }
 

@@ -38,22 +38,22 @@ pub(crate) struct Selection {
 }
 
 impl Signal {
-    /// Returns the name in the DBC.
+    /// Returns the name of the signal in the DBC.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the unit in the DBC; may be empty.
+    /// Returns the unit of the signal in the DBC; may be empty.
     pub fn unit(&self) -> &str {
         &self.unit
     }
 
-    /// Returns the number of bits.
+    /// Returns the number of bits of the signal.
     pub fn length(&self) -> u32 {
         self.bits.length()
     }
 
-    /// Returns whether the bits are those of an IEEE 754 number.
+    /// Returns whether the signal's bits are those of an IEEE 754 number.
     pub fn is_float(&self) -> bool {
         matches!(self.number, Number::Float32 | Number::Float64)
     }

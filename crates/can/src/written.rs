@@ -23,9 +23,10 @@ pub struct Settings {
     pub bus: Option<String>,
     /// Address at which the guard listens for the machine; `None` if unset.
     pub guard: Option<Address>,
-    /// Time without a control after which the machine is braked, in milliseconds.
+    /// Time in milliseconds without a control frame of the guard after which the machine is braked;
+    /// `None` if unset.
     pub control_timeout_ms: Option<u64>,
-    /// Address that serves `/metrics`; `None` if unset.
+    /// Address at which `/metrics` is served; `None` if unset.
     pub metrics: Option<SocketAddr>,
 }
 
@@ -44,10 +45,10 @@ pub(crate) struct Lined<T> {
     pub(crate) part: T,
 }
 
-/// Parts by the names of signals.
+/// Parts of a map in their order, each with its line and the name of the signal that it is for.
 pub(crate) type Named<T> = Vec<Lined<(String, T)>>;
 
-/// One `[[send]]`.
+/// One entry `[[send]]` of a map as written: a message to send, with its signals.
 #[derive(Default, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Send {
@@ -66,13 +67,14 @@ pub(crate) struct Send {
     pub(crate) at_end: Option<Named<Value>>,
 }
 
-/// One `[[receive]]`.
+/// One entry `[[receive]]` of a map as written: a message to receive, with its signals.
 #[derive(Default, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Receive {
     pub(crate) message: String,
     pub(crate) timeout_ms: Option<u64>,
-    /// Fault of a message that does not come; `none` leaves its signals unknown.
+    /// Name of the fault that the machine has while the message does not come; `none` for no fault,
+    /// which only leaves its signals unknown.
     pub(crate) fault: Option<String>,
     pub(crate) counter: Option<Counter>,
     pub(crate) checksum: Option<Checksum>,
@@ -141,7 +143,7 @@ pub(crate) enum Mode {
     Nibble,
 }
 
-/// A value in the signal's unit, or one that the DBC names.
+/// A value of a signal as written: a number in its unit, or the name that the DBC gives a value.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(untagged, expecting = "a number, or the name of a value")]
 pub(crate) enum Value {
@@ -190,7 +192,7 @@ pub(crate) struct Term {
     pub(crate) values: Option<BTreeMap<String, Value>>,
 }
 
-/// Use of a received signal.
+/// Use of a received signal, as written in a map.
 #[derive(Clone, Default, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Received {
@@ -208,7 +210,7 @@ pub(crate) struct Received {
     pub(crate) below: Option<f64>,
 }
 
-/// A field of the machine's state.
+/// A field of the machine's state that a received signal can give.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum State {

@@ -110,7 +110,7 @@ pub(super) fn bits(signal: &Signal, values: &Values) -> Result<Vec<u64>, String>
     }
 }
 
-/// Returns every name that stands in the list before, with its line.
+/// Returns every repetition of an earlier name in the list, with its own line.
 pub(super) fn twice<'a>(
     names: impl IntoIterator<Item = (usize, &'a str)>,
 ) -> Vec<(usize, &'a str)> {

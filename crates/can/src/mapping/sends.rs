@@ -209,7 +209,8 @@ fn schedule(send: &Send, message: &Message) -> Result<Schedule, String> {
     }
 }
 
-/// Returns the names of signals that the adapter fills in.
+/// Returns the names of the signals that the adapter fills in by itself: counter, checksum and
+/// nibble of the data id.
 fn sealed_names(send: &Send) -> Vec<&str> {
     let counter = send.counter.as_ref().map(|counter| match counter {
         written::Counter::Signal(signal) | written::Counter::Bounded { signal, .. } => &**signal,
