@@ -79,7 +79,8 @@ struct Proposed {
     /// True if the command handled last asked for an emergency stop. Of consecutive ones that ask
     /// without a number, only the first is given a number.
     is_pressed: bool,
-    /// True if a supervisor has ended the drive: no command counts before the next session.
+    /// True if a supervisor has ended the drive: until the next session nothing of a command counts
+    /// but an emergency stop.
     is_ended: bool,
 }
 

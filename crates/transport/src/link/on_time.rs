@@ -33,7 +33,7 @@ struct Cell {
 /// Circumstances in which a packet is queued on a link.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outlook {
-    /// Time for which a report has been overdue.
+    /// Time for which the peer's report on media in flight has been overdue; zero if none is.
     pub(crate) unheard_for: Duration,
     /// Time between the expected arrival and the deadline; zero if it is expected to be late.
     pub(crate) headroom: Duration,

@@ -62,7 +62,8 @@ pub struct DelayRate {
     jitter: Duration,
     /// `jitter` at the previous report.
     jitter_before: Duration,
-    /// Interval between reports.
+    /// Interval between the peer's reports on the link, as announced; [`FEEDBACK`] if it announced
+    /// none.
     feedback: Duration,
     cause: Cause,
     /// Granted rate, bit/s.

@@ -279,7 +279,7 @@ pub(crate) const COPIES_SHARE: f64 = 0.25;
 pub(crate) const DATAGRAM_WITH_COMMANDS: ByteCount = ByteCount::new(400);
 /// Burst of a data channel: its cap applies per second; the links' headroom paces it within that.
 const DATA_BURST: Duration = Duration::from_secs(1);
-/// Burst of the other channels: covers a late timer tick.
+/// Burst of the feedback and telemetry channels: covers a late timer tick.
 const BURST: Duration = Duration::from_millis(10);
 const BYTES_MAX: usize = 256 << 10;
 const ENTRIES_MAX: usize = 1_024;

@@ -55,7 +55,8 @@ fn at(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// Returns the server's addresses and ports: first and second of each.
+/// Returns the four endpoints of the server: its first address with each of its two ports, then its
+/// second address with each.
 fn corners() -> [SocketAddr; 4] {
     ["192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1", "192.0.2.2:2"].map(at)
 }

@@ -66,7 +66,8 @@ impl Planner {
         ByteCount::new(given as u64)
     }
 
-    /// Returns the size that a picture like the last one would have at this quantizer.
+    /// Returns the size that a picture like the last one would have at this quantizer; zero before
+    /// the first weight is recorded.
     pub fn bytes_at(&self, quantizer: f64) -> ByteCount {
         let bits = self.weights.iter().sum::<f64>() * (-quantizer / OCTAVE).exp2();
         ByteCount::new((bits / 8.0) as u64)
