@@ -8,10 +8,10 @@ use tautline_message::{StripReport, VideoFeedback};
 use tautline_units::Instant;
 use tautline_video::{AccessUnit, Concealer, Layout, Slice, SliceKind};
 
-/// Counts of slices, by outcome.
+/// Counts of the received slices by outcome, and of those shown in their place, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Slices shown as received.
+    /// Received slices that were shown unchanged.
     pub shown: u64,
     /// Skip slices shown in place of lost ones.
     pub skipped: u64,
@@ -24,7 +24,7 @@ pub struct Counters {
     pub malformed: u64,
 }
 
-/// A slice to show.
+/// A slice that the console shows next, received or in place of a lost one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shown {
     /// Slice as passed to the decoder.
@@ -52,13 +52,13 @@ pub struct Downlink {
 struct ReorderBuffer {
     concealer: Concealer,
     held: BTreeMap<u32, Held>,
-    /// Picture of the newest slice shown.
+    /// Picture number of the newest slice of the strip shown; `None` before the first.
     newest: Option<u32>,
-    /// Capture time of the newest slice shown, by the vehicle's clock.
+    /// Capture time of the newest slice of the strip shown, by the vehicle's clock.
     captured_at: Option<Instant>,
-    /// Newest picture after which the strip was clean.
+    /// Number of the newest picture after which the strip was clean; `None` before one.
     clean: Option<u32>,
-    /// Newest picture whose slice was lost.
+    /// Number of the newest picture of which the slice of the strip was lost; `None` before a loss.
     lost: Option<u32>,
     /// Number of slices shown since the loss in `lost`.
     since_lost: u32,

@@ -27,7 +27,7 @@ pub(crate) struct Fleet {
     /// Round-trip time of the request for the latest list; `None` before the first list, and if
     /// this operator had not requested it.
     round_trip: Option<Duration>,
-    /// Time of the next list request.
+    /// Time of the next request of the list of vehicles.
     due_at: Instant,
     refused: Option<Refused>,
     /// Public keys of vehicles: those of the settings, and of each one driven since the start.
@@ -60,7 +60,7 @@ named! {
         Taken: "taken",
         /// The driven vehicle cannot be released while it moves.
         Moving: "moving",
-        /// A vehicle is picked already.
+        /// This operator already wants another vehicle, which must be released first.
         Busy: "busy",
         /// The switchboard does not grant the requested vehicle to this operator.
         Refused: "refused",
@@ -71,7 +71,7 @@ named! {
     /// State of a listed vehicle, from this operator's point of view.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(crate) enum Listed {
-        /// Free to be picked.
+        /// No operator has the vehicle, so it can be picked.
         Free: "free",
         /// Driven by this operator.
         Own: "own",

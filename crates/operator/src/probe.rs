@@ -43,7 +43,7 @@ pub struct Step {
     pub measure_ms: u64,
 }
 
-/// Result of a step.
+/// Result of a step of the packet-size probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {

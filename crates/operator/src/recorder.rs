@@ -42,7 +42,7 @@ pub struct Recorder {
     shared: Arc<Shared>,
 }
 
-/// Reason for lost entries.
+/// Reason why entries of a recording are lost: what is wrong with the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trouble {
     /// The disk is too slow: the queue of entries is full.
@@ -56,9 +56,10 @@ pub enum Trouble {
 /// Number of lost entries, by [`Trouble`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Dropped {
-    /// Lost slices.
+    /// Number of lost slices for each reason of [`Trouble::ALL`], in its order.
     pub slices: [u64; Trouble::ALL.len()],
-    /// Lost units of other channels.
+    /// Number of lost units of channels other than the video's, for each reason of
+    /// [`Trouble::ALL`].
     pub units: [u64; Trouble::ALL.len()],
 }
 
@@ -67,7 +68,7 @@ enum Item {
     Unit(Unit),
 }
 
-/// State shared by both threads.
+/// State shared by the recorder's caller and the thread that writes.
 #[derive(Debug, Default)]
 struct Shared {
     slices: [AtomicU64; Trouble::ALL.len()],
@@ -76,7 +77,7 @@ struct Shared {
     trouble: AtomicU8,
 }
 
-/// All files of a recording.
+/// All open files of a recording, with their writers.
 struct Files {
     strips: Vec<Output>,
     index: Output,

@@ -11,7 +11,7 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Creates a standing with its reason.
+    /// Creates the standing of a session in `state`, for `reason`, which may be empty.
     pub(crate) fn new(state: SessionState, reason: &str) -> Self {
         Self { state, reason: reason.to_owned() }
     }

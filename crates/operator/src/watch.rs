@@ -58,13 +58,13 @@ pub(crate) struct Watch {
     refusal: Option<String>,
 }
 
-/// A received media unit.
+/// A media unit received from the vehicle during a step.
 #[derive(Clone, Copy, Debug)]
 struct Unit {
     number: u64,
-    /// Send time, by our clock.
+    /// Time of hand-over at the vehicle, by this end's clock.
     sent_at: Instant,
-    /// Capture time, by the vehicle's clock.
+    /// Capture time by the vehicle's clock; `None` for a unit that is no slice.
     captured_at: Option<Instant>,
     arrived_at: Instant,
 }
@@ -220,7 +220,7 @@ fn millis(duration: Duration) -> f64 {
 
 /// More than a minute of units at 60 pictures of six slices.
 const NOTES_MAX: usize = 32_768;
-/// Header bytes of IPv4 and UDP.
+/// Length in bytes of the IPv4 and UDP headers of one datagram.
 const HEADER_BYTES: u64 = 28;
 
 /// Delay above which a message counts as lost, because it is of no use for driving.

@@ -25,7 +25,7 @@ pub struct Opening {
 /// Right of an admitted browser.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Right {
-    /// To drive, and to ask for it.
+    /// To drive the vehicle, and to ask the driving console to hand over.
     Drive,
     /// To see telemetry and status only: nothing that it sends reaches the vehicle.
     Watch,
@@ -35,7 +35,8 @@ pub enum Right {
 pub(crate) struct Access {
     names: Names,
     fingerprint: Option<String>,
-    /// Name of our cookie; all ports of a host share their cookies.
+    /// Name of the cookie that this console sets in browsers; all ports of a host share their
+    /// cookies.
     cookie_name: String,
     door: Mutex<Door>,
     announce: Box<dyn Fn(Opening) + Send + Sync>,

@@ -20,7 +20,7 @@ use super::lane::{Lane, Taken};
 use super::named::named;
 use super::wire::{self, SliceHead, kind, tagged};
 
-/// Request of a browser.
+/// Request of a browser's console to the operator's process.
 #[derive(Debug)]
 pub enum Request {
     /// Positions of wheel and pedals from the driving console or its successor, or an emergency
@@ -73,9 +73,9 @@ pub struct Hub {
     /// Requests of the driving console and of this hub to the encoders, since they were last taken.
     feedback: Mutex<VideoFeedback>,
     unix_micros: Box<dyn Fn() -> u64 + Send + Sync>,
-    /// Slices dropped because a console's queue was full: the browser was too slow.
+    /// Number of slices dropped because a console's queue was full: the browser was too slow.
     pub slices_dropped: AtomicU64,
-    /// Malformed messages of browsers.
+    /// Number of malformed messages that browsers have sent.
     pub messages_malformed: AtomicU64,
     /// Requests dropped because the queue to the operator's input was full.
     pub requests_dropped: AtomicU64,
@@ -93,11 +93,11 @@ named! {
     /// Decoder of a page's browser, as reported by the page.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(crate) enum Decoder {
-        /// Hardware decoder.
+        /// The browser decodes with hardware.
         Hardware: "hardware",
-        /// Software decoder.
+        /// The browser decodes in software.
         Processor: "processor",
-        /// Not reported.
+        /// The page does not know how its browser decodes.
         Unknown: "unknown",
     }
 }
@@ -130,18 +130,18 @@ struct Consoles {
     guarded: Option<(ConsoleId, u64)>,
     /// Time at which the driving console last agreed to hand over, Unix microseconds; 0 before.
     agreed_at: u64,
-    /// Operator of these consoles, as listed by the switchboard.
+    /// Operator of these consoles, as listed by the switchboard; `None` if it was not set.
     operator: Option<Known>,
 }
 
-/// Name and key of an operator.
+/// Name and public key of the operator of these consoles, as the pages show them.
 #[derive(Debug, Serialize)]
 struct Known {
     name: String,
     key: String,
 }
 
-/// Client connection of a console.
+/// Client connection of a console, as the hub knows it.
 #[derive(Debug)]
 struct Place {
     number: u64,
@@ -188,7 +188,7 @@ impl Refused {
     }
 }
 
-/// A console's end of the bridge.
+/// The connection's end of a console that has joined the hub: its number and its queues.
 #[derive(Debug)]
 pub(crate) struct Joined {
     /// Number of the console's client connection.
@@ -674,7 +674,7 @@ impl Consoles {
         }
     }
 
-    /// Returns the role of a console.
+    /// Returns the role of the console with this client connection.
     fn role(&self, place: &Place) -> Role {
         match place.visitor.right {
             Right::Drive => self.holder.role(place.id),

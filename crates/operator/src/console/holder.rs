@@ -27,7 +27,7 @@ pub(crate) struct Request {
     pub(crate) from: ConsoleId,
 }
 
-/// Change of the driving console.
+/// Change of the driving console: from which, to which, and why; `None` for no console.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Change {
     pub(crate) from: Option<ConsoleId>,
@@ -43,7 +43,7 @@ named! {
         Vacant: "vacant",
         /// The former driving console agreed.
         Consent: "consent",
-        /// The vehicle stood still.
+        /// The vehicle stood still, and another console had asked to drive.
         Standstill: "standstill",
         /// The former driving console is gone.
         Gone: "gone",
@@ -56,13 +56,13 @@ named! {
     pub(crate) enum Role {
         /// Drives the vehicle.
         Drives: "drives",
-        /// Does not drive and has not asked.
+        /// Does not drive and has not asked to.
         Waits: "waits",
-        /// Has asked and has no answer yet.
+        /// Has asked to drive and has no answer yet.
         Asks: "asks",
-        /// Has asked and was refused.
+        /// Has asked to drive and was refused by the driving console.
         Refused: "refused",
-        /// Was accepted, and takes over when its person does.
+        /// Has asked to drive and was accepted; takes over once its person does so at the guard.
         Succeeds: "succeeds",
         /// May only watch, not drive or ask.
         Watches: "watches",

@@ -8,7 +8,7 @@ use tautline_video::{AccessUnit, Layout, SliceKind};
 /// Header of a slice's message to the browser.
 #[derive(Clone, Copy, Debug)]
 pub struct SliceHead {
-    /// Number of the strip, from the top.
+    /// Number of the strip, counted from the top from 0.
     pub strip: u8,
     /// Kind of slice.
     pub kind: SliceKind,
@@ -23,16 +23,17 @@ pub struct SliceHead {
     /// Start of the strip's readout: Unix time in microseconds by the operator's clock; 0 if
     /// unknown.
     pub captured_unix_micros: u64,
-    /// Time from that start to the end of the slice's encoding.
+    /// Time from the start of the strip's readout to the end of the slice's encoding.
     pub encoded_after: Duration,
-    /// Time from that start until the slice was passed to the browser; zero if unknown.
+    /// Time from the start of the strip's readout until the slice was passed to the browser; zero
+    /// if unknown.
     pub handed_on_after: Duration,
     /// Guard tick stamped on the picture; 0 if the vehicle knew none.
     pub tick: u32,
 }
 
 impl SliceHead {
-    /// Length of the header in bytes.
+    /// Length of this header in a slice's message, in bytes.
     pub const BYTES: usize = 28;
 
     /// Returns the message: the header, written before the slice's access unit in the same buffer.

@@ -81,7 +81,7 @@ impl Expected {
 pub(crate) struct Strips {
     /// Strips that need an IDR: bit n for strip n, counted from the top.
     pub(crate) keyframes: u8,
-    /// Reception report of each strip.
+    /// Reception report of each strip, by its number; `None` for a strip without a report.
     pub(crate) reports: [Option<StripReport>; VideoFeedback::STRIPS_MAX],
 }
 
@@ -209,7 +209,7 @@ impl Shared {
         }
     }
 
-    /// Sets the state of the session.
+    /// Sets the state of the session and its reason, in any case.
     pub(crate) fn set_standing(&self, standing: Standing) {
         *lock(&self.standing) = standing;
     }

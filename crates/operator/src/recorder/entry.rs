@@ -7,7 +7,7 @@ use tautline_video::SliceKind;
 pub struct Entry {
     /// Number of the picture, as counted by the camera.
     pub picture: u32,
-    /// Number of the strip, from the top.
+    /// Number of the strip, counted from the top from 0.
     pub strip: u8,
     /// Kind of slice.
     pub kind: SliceKind,

@@ -32,11 +32,11 @@ pub(super) struct Film {
 /// Counts of recorded pictures and of slices missing in them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Counters {
-    /// Pictures in the file.
+    /// Complete pictures written to the file.
     pub(super) pictures: u64,
     /// Strips without a slice in the recorded pictures, which repeat the previous picture.
     pub(super) still: u64,
-    /// Slices that could not be joined.
+    /// Slices that could not be joined into a picture.
     pub(super) unjoined: u64,
     /// Slices that arrived after their picture was written or given up.
     pub(super) late: u64,

@@ -88,7 +88,7 @@ const WIDTH: usize = 64;
 const HEIGHT: usize = 144;
 const FIRST: u32 = 1_000;
 
-/// Fate of a strip of a picture.
+/// Fate of one strip's slice of a picture on its way to the recorder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Comes,
