@@ -26,7 +26,7 @@ use crate::faults::Faults;
 /// its draws.
 #[derive(Debug)]
 pub struct Endpoint<A, T = Session> {
-    /// The session.
+    /// The session of the endpoint.
     pub session: T,
     /// The application that uses the session.
     pub application: A,
@@ -53,7 +53,7 @@ pub trait Application<T = Session> {
     /// `None` if nothing more is produced.
     fn next_at(&self) -> Option<Instant>;
 
-    /// Sends the units that are due.
+    /// Sends the units that are due at `at` by the session.
     fn produce(&mut self, session: &mut T, rng: &mut ChaCha20Rng, at: Moment);
 
     /// Handles an event of the session.

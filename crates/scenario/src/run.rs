@@ -194,22 +194,22 @@ impl<A: Application> Run<A> {
         self.nodes[side as usize]
     }
 
-    /// Returns an endpoint.
+    /// Returns the endpoint of one side.
     pub fn endpoint(&self, side: Side) -> &Endpoint<A> {
         self.world.node(self.node(side))
     }
 
-    /// Returns the vehicle.
+    /// Returns the vehicle's endpoint.
     pub fn vehicle(&self) -> &Endpoint<A> {
         self.endpoint(Side::Vehicle)
     }
 
-    /// Returns the operator.
+    /// Returns the operator's endpoint.
     pub fn operator(&self) -> &Endpoint<A> {
         self.endpoint(Side::Operator)
     }
 
-    /// Runs until `at`.
+    /// Runs the world until `at`, without any steps.
     pub fn until(&mut self, at: Instant) {
         self.world.run_until(at);
     }

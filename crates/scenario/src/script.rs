@@ -12,7 +12,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// Both sides, the vehicle first.
+    /// Both sides of a run, the vehicle first.
     pub const BOTH: [Self; 2] = [Self::Vehicle, Self::Operator];
 
     /// Returns the other side.

@@ -53,9 +53,9 @@ pub struct Flow {
 /// A unit offered to the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offered {
-    /// Time of the offer.
+    /// World time at which the unit was offered to the session.
     pub at: Instant,
-    /// Size of the unit.
+    /// Size of the offered unit.
     pub bytes: ByteCount,
     /// Number of the unit if the session accepted it; `None` if it refused.
     pub accepted: Option<UnitNumber>,
@@ -68,7 +68,7 @@ pub struct Received {
     pub index: u64,
     /// Number that the sender's session gave the unit.
     pub number: UnitNumber,
-    /// Time of arrival.
+    /// World time at which the unit arrived.
     pub at: Instant,
     /// Time of sending on the receiver's clock, as the session estimates it; `None` while it cannot
     /// compare the clocks.

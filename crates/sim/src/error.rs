@@ -68,7 +68,7 @@ pub enum Error {
     /// No preset has this name.
     #[error("unknown preset {name:?}: choose one of {known}")]
     UnknownPreset {
-        /// The requested name.
+        /// The unknown name of a preset, as requested.
         name: String,
         /// The names of all presets.
         known: String,

@@ -98,7 +98,7 @@ pub struct Seeds {
     pub radio: u64,
     /// Seed of the processes in [`Config::common`], equal for all links of one world.
     pub common: u64,
-    /// Seed of everything else.
+    /// Seed of all other random numbers of the link: capacity, jitter, losses, cross traffic.
     pub own: u64,
 }
 
@@ -125,11 +125,11 @@ impl Seeds {
 )]
 #[strum(serialize_all = "snake_case")]
 pub enum Drop {
-    /// The queue was full.
+    /// The queue had no room for the packet.
     Queue,
     /// Random loss, independent or in a burst.
     Loss,
-    /// Loss in an outage.
+    /// Loss of a packet that left the queue in a losing outage.
     Outage,
     /// The link was cut.
     Cut,
@@ -144,13 +144,13 @@ pub enum Drop {
 /// At every moment `pushed` is `delivered` plus all `dropped` plus [`Link::in_flight`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets offered to the link.
+    /// Packets offered to the link since the start.
     pub pushed: u64,
-    /// Bytes offered to the link, without overhead.
+    /// Bytes of the packets offered to the link, without overhead.
     pub pushed_bytes: ByteCount,
     /// Packets delivered and taken by `pop`.
     pub delivered: u64,
-    /// Bytes delivered, without overhead.
+    /// Bytes of the delivered packets, without overhead.
     pub delivered_bytes: ByteCount,
     /// Bytes of cross traffic that entered the queue, headers included.
     pub foreign_bytes: ByteCount,

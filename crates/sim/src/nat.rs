@@ -17,7 +17,7 @@ pub enum By {
 }
 
 impl By {
-    /// All variants.
+    /// All kinds of dependence.
     pub const ALL: [Self; 3] = [Self::Nothing, Self::Address, Self::AddressAndPort];
 
     /// Returns the part of `remote` by which a translator of this kind distinguishes; `None` if it
@@ -31,14 +31,14 @@ impl By {
     }
 }
 
-/// Parameters of a translator.
+/// Parameters of a simulated network address translator (NAT).
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
     /// Mapping behaviour for outgoing datagrams.
     pub mapping: By,
     /// Filtering behaviour for incoming datagrams.
     pub filtering: By,
-    /// External address.
+    /// External address, which all translated datagrams have as their source.
     pub outside: IpAddr,
     /// Lifetime of a mapping without outgoing datagrams.
     pub lifetime: Duration,
@@ -67,7 +67,7 @@ struct Mapping {
 }
 
 impl Nat {
-    /// Creates a translator without mappings.
+    /// Creates a network address translator without mappings.
     pub fn new(config: Config) -> Self {
         Self { config, mappings: BTreeMap::new(), next_port: FIRST_PORT }
     }

@@ -34,27 +34,27 @@ pub enum Error {
     /// A line is not a whole number of milliseconds.
     #[error("line {line}: {text:?} is not a whole number of milliseconds")]
     NotANumber {
-        /// Number of the line, from 1.
+        /// Number of the faulty line, from 1.
         line: usize,
-        /// The beginning of the line.
+        /// Beginning of the faulty line's text.
         text: String,
     },
     /// A line goes back in time.
     #[error("line {line}: {millis} ms comes after {previous} ms; times must not decrease")]
     Decreases {
-        /// Number of the line, from 1.
+        /// Number of the faulty line, from 1.
         line: usize,
-        /// Time in that line, ms.
+        /// Time in the faulty line, ms.
         millis: u32,
-        /// Time in the line before it, ms.
+        /// Time in the line before the faulty one, ms.
         previous: u32,
     },
     /// A line lies beyond [`PERIOD_MAX`].
     #[error("line {line}: {millis} ms is more than a day")]
     TooLong {
-        /// Number of the line, from 1.
+        /// Number of the faulty line, from 1.
         line: usize,
-        /// Time in that line, ms.
+        /// Time in the faulty line, ms.
         millis: u64,
     },
     /// There are more lines than [`LINES_MAX`].
@@ -68,7 +68,7 @@ pub enum Error {
     Period {
         /// The requested period, or the last time if none was requested, ms.
         period_ms: u64,
-        /// Time in the last line, ms.
+        /// Time in the last line of the trace, ms.
         last_ms: u32,
     },
     /// The period exceeds the last line's time by more than [`REST_MAX`] and more than any gap in
@@ -81,7 +81,7 @@ pub enum Error {
     Unrecorded {
         /// The requested period, ms.
         period_ms: u64,
-        /// Time in the last line, ms.
+        /// Time in the last line of the trace, ms.
         last_ms: u32,
         /// The longest gap between the times of two lines, or before the first, ms.
         gap_ms: u32,

@@ -35,28 +35,28 @@ pub enum Side {
 /// A packet delivered to the other side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival<P> {
-    /// Arrival time.
+    /// Time at which the packet arrived at the other side.
     pub at: Instant,
-    /// Sender.
+    /// Side that sent the packet.
     pub from: Side,
-    /// Payload as pushed.
+    /// Payload of the packet as pushed; a flipped bit is only reported.
     pub payload: P,
-    /// Index of the flipped bit, if any.
+    /// Index of the bit of the packet that was flipped on the way; `None` if none was.
     pub damaged_bit: Option<u64>,
 }
 
 /// Packet counters of one side, without cross traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Packets pushed.
+    /// Packets that the side was given to send.
     pub pushed: u64,
-    /// Packets dropped at a full queue.
+    /// Packets dropped because the side's queue was full.
     pub dropped_queue: u64,
-    /// Packets lost in the air.
+    /// Packets of the side that were lost in the air.
     pub lost: u64,
-    /// Packets that arrived with a bit error.
+    /// Packets of the side that arrived with a bit error.
     pub damaged: u64,
-    /// Packets that arrived, including damaged ones.
+    /// Packets of the side that arrived, including damaged ones.
     pub arrived: u64,
 }
 

@@ -178,7 +178,8 @@ struct Place<N> {
 struct Join {
     vehicle: End,
     operator: End,
-    /// Indices of the two directions in [`World::links`]; several joins may share one.
+    /// Index in [`World::links`] of the direction from first to second end; several joins may share
+    /// it. `down` is that of the other direction.
     up: usize,
     down: usize,
 }
@@ -187,9 +188,9 @@ struct Join {
 struct Datagram {
     bytes: Vec<u8>,
     ecn: Ecn,
-    /// The [`digest_of`] of `bytes`.
+    /// Digest of `bytes`, by [`digest_of`], for the log.
     digest: u64,
-    /// The join and the direction of travel.
+    /// Index of the two joined ends between which the datagram travels.
     join: usize,
     direction: Direction,
 }

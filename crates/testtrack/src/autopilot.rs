@@ -19,7 +19,7 @@ impl Autopilot {
         Self { speed_max: if speed_max.is_nan() { 0.0 } else { speed_max.max(0.0) } }
     }
 
-    /// Returns the driver's controls for this state.
+    /// Returns the driver's controls for the car in this state on this course.
     pub fn controls(&self, course: &Course, car: &CarState) -> Controls {
         let place = course.nearest(car.x, car.y);
         let ahead = (2.5 + 0.45 * car.speed.abs()).clamp(3.0, 12.0);

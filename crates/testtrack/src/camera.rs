@@ -74,7 +74,7 @@ impl Camera {
         Ok(Self { width, height, focal, parts: Arc::new(parts) })
     }
 
-    /// Returns the pixels per row.
+    /// Returns the number of pixels per row of the picture.
     pub fn width(&self) -> usize {
         self.width
     }

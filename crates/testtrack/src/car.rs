@@ -12,15 +12,15 @@ use crate::trig;
 /// Axes as in ROS REP-103: x east, y north, headings counter-clockwise from x.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CarState {
-    /// Metres east of the origin.
+    /// Position of the car's reference point, metres east of the origin.
     pub x: f64,
-    /// Metres north of the origin.
+    /// Position of the car's reference point, metres north of the origin.
     pub y: f64,
     /// Direction of the bonnet, rad in [-π, π].
     pub heading: f64,
     /// Speed in m/s; negative in reverse.
     pub speed: f64,
-    /// Longitudinal acceleration, m/s².
+    /// Longitudinal acceleration of the car, m/s²: the rate of change of `speed`.
     pub acceleration: f64,
     /// Yaw rate of the body, rad/s, positive to the left.
     pub yaw_rate: f64,
@@ -54,7 +54,7 @@ impl Default for Conditions {
     }
 }
 
-/// Distance between the axles, m.
+/// Distance between the car's axles, m.
 pub const WHEELBASE: f64 = 2.6;
 /// Angle of the wheels at full lock, rad: a turning circle of 4.5 m radius at the rear axle.
 pub const STEERING_ANGLE_MAX: f64 = 0.52;
@@ -79,7 +79,7 @@ const BRAKE: f64 = 8.0;
 const PARKING_BRAKE: f64 = 3.0;
 /// Gravity, m/s².
 const GRAVITY: f64 = 9.81;
-/// Rolling resistance, m/s².
+/// Deceleration by rolling resistance, m/s².
 const ROLLING: f64 = 0.2;
 /// Air drag, 1/m: (ENGINE_POWER / 25 - ROLLING) / 25².
 const DRAG: f64 = 0.001_728;
@@ -93,7 +93,7 @@ const PITCH: f64 = 0.0026;
 const SUSPENSION: (f64, f64) = (9.0, 0.55);
 
 impl CarState {
-    /// Returns a car at rest.
+    /// Returns a car at rest at (`x`, `y`) with this heading.
     pub(crate) fn at(x: f64, y: f64, heading: f64) -> Self {
         Self {
             x,

@@ -10,7 +10,7 @@ const RADIUS: f64 = 0.18;
 /// Height of a lying cone's base centre, m.
 const LYING: f64 = 0.2;
 
-/// A cone.
+/// A cone and its motion since a car has hit it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Cone {
     home: (f64, f64),
@@ -37,7 +37,7 @@ enum State {
 pub(crate) struct Pose {
     /// Middle of the base: metres east, north, up.
     pub(crate) base: [f32; 3],
-    /// Unit vector from the base to the tip.
+    /// Unit vector from the base to the tip of the cone.
     pub(crate) axis: [f32; 3],
 }
 
@@ -54,7 +54,7 @@ impl Cone {
         }
     }
 
-    /// Puts the cone back to its place.
+    /// Puts the cone back to its place, standing.
     pub(crate) fn reset(&mut self) {
         *self = Self::standing_at(self.home.0, self.home.1);
     }

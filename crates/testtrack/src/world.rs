@@ -44,7 +44,7 @@ pub struct Viewpoint {
 }
 
 impl World {
-    /// Time step of the world.
+    /// Time step in which the world is simulated.
     pub const SUB_STEP: Duration = Duration::from_micros(2_500);
 
     /// Longest time that one call of [`World::step`] simulates; the rest of a longer `dt` is

@@ -3,7 +3,7 @@ use tautline_units::{Bitrate, ByteCount, Duration};
 /// A source of media units at even intervals: slices or whole pictures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Media {
-    /// Units per second.
+    /// Number of media units per second.
     pub per_second: u64,
     /// Mean rate of all units without a lower budget, large units included.
     pub rate: Bitrate,
@@ -13,7 +13,7 @@ pub struct Media {
     pub large_every: u64,
     /// Size of a large unit relative to the others.
     pub large_factor: f64,
-    /// Minimum size of a unit.
+    /// Minimum size of a media unit, also under a low budget.
     pub bytes_min: ByteCount,
     /// Time after which a unit is worthless.
     pub deadline: Duration,

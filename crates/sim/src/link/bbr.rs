@@ -27,11 +27,11 @@ pub(super) struct Flow {
     in_flight: u64,
     /// Pending acknowledgements, in order of time.
     answers: VecDeque<Answer>,
-    /// Total packets acknowledged.
+    /// Number of packets of the flow acknowledged since its start.
     delivered: u64,
     /// Time of the latest acknowledgement, or of a later packet sent with none in flight; ns.
     delivered_at: u64,
-    /// Number of the current round trip.
+    /// Number of the flow's current round trip.
     round: u64,
     /// Value of `delivered` at which the current round trip ends.
     round_ends: u64,
@@ -46,7 +46,7 @@ pub(super) struct Flow {
     rate_full: f64,
     /// Round trips of the startup since that growth.
     rounds_full: u32,
-    /// Congestion window in packets.
+    /// Congestion window of the flow in packets.
     window: f64,
     /// Congestion window before ProbeRTT, in packets.
     window_former: f64,

@@ -151,7 +151,7 @@ const BIT_NANOS_PER_BYTE: u128 = 8 * 1_000_000_000;
 /// Lower bound of a varying capacity, a thousandth of its mean: outages are modelled separately.
 const RATE_FACTOR_MIN: f64 = 1e-3;
 
-/// A position in a looped trace.
+/// The use of a looped trace: its opportunities up to the current position are used up.
 #[derive(Debug)]
 pub(super) struct Cursor {
     trace: Arc<Trace>,
@@ -166,7 +166,7 @@ struct Position {
     bytes_left: u64,
 }
 
-/// A delivery opportunity in a looped trace.
+/// A delivery opportunity of a looped trace: number of the loop, and index in the trace.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     cycle: u64,

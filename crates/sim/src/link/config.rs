@@ -122,7 +122,7 @@ pub struct Config {
 pub struct Swing {
     /// Standard deviation of the logarithm; 0 to 2. 0.25 is a factor of 1.28 either way.
     pub sigma: f64,
-    /// Time constant in ms; 1 to 3,600,000.
+    /// Time constant of the capacity's logarithm in ms; 1 to 3,600,000.
     pub tau_ms: f64,
 }
 
@@ -212,7 +212,7 @@ pub struct TraceRate {
     /// Period of the loop in s; `None` for the last line's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_s: Option<f64>,
-    /// The trace itself, once loaded.
+    /// The content of `file`; `None` until it is loaded.
     #[serde(skip)]
     pub trace: Option<Arc<Trace>>,
 }
@@ -223,7 +223,7 @@ pub struct TraceRate {
 pub struct Jitter {
     /// Standard deviation of the process in ms (the mean delay added is 0.8 of it); 0 to 10,000.
     pub sigma_ms: f64,
-    /// Time constant in ms; 1 to 3,600,000.
+    /// Time constant of the process in ms; 1 to 3,600,000.
     pub tau_ms: f64,
 }
 

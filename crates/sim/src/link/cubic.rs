@@ -15,12 +15,12 @@ pub(super) struct Flow {
     from: u64,
     until: u64,
     begun: bool,
-    /// Total packets sent.
+    /// Number of packets that the flow has sent since its start.
     sent: u64,
     in_flight: u64,
     /// Pending acknowledgements, in order of time.
     answers: VecDeque<Answer>,
-    /// Congestion window in packets.
+    /// Congestion window of the flow in packets.
     window: f64,
     /// Slow start threshold in packets; infinite before the first reduction.
     threshold: f64,

@@ -34,7 +34,7 @@ pub struct Replay {
     /// measurement, so the default of one half is an assumption.
     #[serde(default = "default_share")]
     pub share: f64,
-    /// The recording itself, once loaded.
+    /// The content of `file`; `None` until it is loaded.
     #[serde(skip)]
     pub recording: Option<Arc<Recording>>,
 }

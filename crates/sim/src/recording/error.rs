@@ -5,9 +5,9 @@ pub enum Error {
     /// The named column is missing, or none is named and `rtt_ms` is missing.
     #[error("no column {wanted:?} among {found}; name one with operator")]
     NoColumn {
-        /// The requested column.
+        /// Name of the missing column, as requested.
         wanted: String,
-        /// The columns in the file.
+        /// Names of the columns in the file.
         found: String,
     },
     /// The rows belong to several operators, and the requested one is missing or unknown.
@@ -21,9 +21,9 @@ pub enum Error {
     /// A line's number of fields differs from the first line's.
     #[error("line {line}: {found} fields in place of {expected}")]
     Fields {
-        /// Number of the line, from 1.
+        /// Number of the faulty line, from 1.
         line: usize,
-        /// Number of fields in that line.
+        /// Number of fields in the faulty line.
         found: usize,
         /// Number of fields in the first line.
         expected: usize,
@@ -31,11 +31,11 @@ pub enum Error {
     /// A field is not a number in its range.
     #[error("line {line}: {column} = {text:?} is no {what}")]
     Number {
-        /// Number of the line, from 1.
+        /// Number of the faulty line, from 1.
         line: usize,
-        /// Name of the column.
+        /// Name of the column of the faulty field.
         column: String,
-        /// The beginning of the field.
+        /// Beginning of the faulty field's text.
         text: String,
         /// Kind of value that the column must contain.
         what: &'static str,
@@ -43,13 +43,13 @@ pub enum Error {
     /// A line does not come after the one before it in time.
     #[error("line {line}: its time does not come after the one before it")]
     Order {
-        /// Number of the line, from 1.
+        /// Number of the faulty line, from 1.
         line: usize,
     },
     /// The recording is longer than [`PERIOD_MAX`](super::PERIOD_MAX).
     #[error("line {line}: more than a day after the start")]
     TooLong {
-        /// Number of the line, from 1.
+        /// Number of the faulty line, from 1.
         line: usize,
     },
     /// There are more lines than [`LINES_MAX`].

@@ -1,6 +1,6 @@
 use tautline_units::{Bitrate, ByteCount, Duration};
 
-/// Parameters of a wireless network.
+/// Parameters of a simulated wireless network of an access point and a station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Airtime of a frame beyond its bytes: gaps, backoff, preamble, and the radio's

@@ -19,7 +19,8 @@ pub struct Log {
     scratch: String,
 }
 
-/// Fate of a datagram.
+/// Event of a datagram's passage for the log: taken by a link or dropped, arrived, or without a
+/// route.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Passage {
     Taken { link: usize, direction: Direction, fate: Result<(), Drop> },

@@ -85,9 +85,9 @@ pub(super) fn draw(
 struct Ground {
     /// Distance of the row ahead of the camera, m.
     depth: f32,
-    /// Width of a pixel on the ground, m.
+    /// Width on the ground of a pixel of the row, m.
     across: f32,
-    /// Depth of a row on the ground, m.
+    /// Depth on the ground of the row, m.
     ahead: f32,
     /// Ground point at the row's left end, m east and north.
     start: (f32, f32),

@@ -21,7 +21,7 @@ const CLEARANCE: f64 = 32.0;
 /// Lateral offset of a careful driver where there are no cones, metres left of the centre line.
 const LANE: f64 = -1.85;
 
-/// Parts of a generated course.
+/// Parts of a generated course: centre line, length of a lap in metres, cones, trees and map.
 pub(super) struct Plan {
     pub(super) samples: Vec<Sample>,
     pub(super) length: f64,

@@ -45,7 +45,7 @@ impl Code {
 /// The factory of [`FixedRate`].
 #[derive(Debug, Clone, Copy)]
 pub struct FixedRateFactory {
-    /// Code of every unit.
+    /// Cut and code rate of every unit, for each new planner.
     pub code: Code,
     /// Rule by which each new planner assigns packets to links.
     pub schedule: Schedule,

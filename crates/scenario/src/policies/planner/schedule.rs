@@ -12,7 +12,7 @@ pub enum Schedule {
     /// Takes the links in turn, regardless of their state, and skips those that cannot deliver in
     /// time.
     RoundRobin {
-        /// Index of the next link.
+        /// Index of the link whose turn is next.
         next: usize,
     },
     /// Sends every packet over every link.
@@ -21,14 +21,14 @@ pub enum Schedule {
     BestLink,
 }
 
-/// A block as the scheduler sees it.
+/// Properties of a block that decide which links its packets are assigned to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Block {
-    /// Number of source packets, k.
+    /// Number of source packets of the block, k.
     pub source_count: usize,
-    /// Number of source and repair packets, n.
+    /// Number of source and repair packets of the block together, n.
     pub packet_count: usize,
-    /// Datagram bytes of each packet.
+    /// Length of the datagram that carries each packet of the block.
     pub datagram_bytes: ByteCount,
     /// Latest arrival time of the unit, on our clock.
     pub deadline: Instant,
