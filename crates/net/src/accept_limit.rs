@@ -98,7 +98,7 @@ struct State {
 enum Phase {
     /// Waiting for a handshake or a request's header, or sending an answer.
     Asking,
-    /// A request is being handled.
+    /// A request of the connection is being handled.
     Answering,
     /// Upgraded to another protocol, which has its own limits.
     Open,
@@ -109,9 +109,9 @@ enum Phase {
 /// Address and handle of a connection.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// Remote address.
+    /// Remote address of the connection.
     pub address: SocketAddr,
-    /// Handle of the connection.
+    /// Handle of the connection, for its limits and its end.
     pub caller: Arc<Caller>,
 }
 

@@ -34,7 +34,7 @@ use crate::udp::{BUFFER_BYTES, Received};
 /// Output of the event loop, delivered on the loop's own thread: handlers must be brief.
 #[derive(Debug)]
 pub enum Output<'a> {
-    /// An event of the session.
+    /// An event of the current session, with that session.
     Event(Event, &'a Session),
     /// A unit that cannot be sent: there is no session, no link, or no room for it in time.
     Refused(ChannelNumber, &'a [u8], SendError),
@@ -306,7 +306,7 @@ struct EventLoop {
     drops: Drops,
     tick_at: Instant,
     datagram: Vec<u8>,
-    /// Buffer of one read.
+    /// Buffer for the datagrams of one read from a socket.
     buffer: Vec<u8>,
 }
 

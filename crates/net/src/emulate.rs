@@ -50,7 +50,7 @@ use relay::{Relay, Side};
 use server::Server;
 use status::Status;
 
-/// One side of links between devices.
+/// One side's devices of all emulated links between devices: the vehicle's or the operator's.
 #[derive(Clone, Copy, Debug)]
 pub struct End<'a> {
     /// Network namespace in which this side's devices are created.

@@ -24,7 +24,7 @@ pub struct LogLimit {
     left_out: u64,
 }
 
-/// The last logged line.
+/// Time, cause and next interval of the last logged line.
 #[derive(Clone, Debug)]
 struct Logged {
     at: Instant,

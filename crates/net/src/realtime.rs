@@ -47,7 +47,7 @@ pub fn lock_memory(what: &str) {
 }
 
 impl Urgency {
-    /// Returns the priority, 1 to 99.
+    /// Returns the realtime priority of the thread, 1 to 99.
     fn priority(self) -> u8 {
         match self {
             Self::Safety => 20,

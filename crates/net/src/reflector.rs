@@ -27,7 +27,7 @@ pub struct Reflector {
     counters: Arc<Counters>,
 }
 
-/// Counters of a reflector.
+/// Counters of the requests to a reflector since its start.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Requests whose answer the kernel accepted.

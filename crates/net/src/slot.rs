@@ -21,7 +21,7 @@ use crate::unavailable::comes_by_itself;
 pub(crate) struct Slot {
     local: Local,
     token: Token,
-    /// `None` while it cannot be opened.
+    /// Open socket; `None` while it cannot be opened.
     socket: Option<Udp>,
     address: SocketAddr,
     /// Time of the first refused send since the last accepted one or since the socket was opened.

@@ -42,11 +42,11 @@ use token::fresh;
 pub struct Tls {
     /// Identity that this end shows and proves to the other one.
     pub identity: Identity,
-    /// Address on which it listens for a session's peer; `None` for an end that only calls.
+    /// Address on which this end listens for a session's peer; `None` for an end that only calls.
     pub listen: Option<SocketAddr>,
 }
 
-/// TCP connections of one event loop.
+/// TCP connections of one event loop, for its links over TLS.
 #[derive(Debug)]
 pub(crate) struct Streams {
     identity: Identity,
@@ -70,7 +70,8 @@ struct Listening {
     not_taken: LogLimit,
 }
 
-/// A connection that is kept up for as long as a session has its route.
+/// A connection that this end makes, and restores for as long as a session or a relay uses its
+/// route.
 #[derive(Debug)]
 struct Call {
     route: Route,
@@ -152,7 +153,7 @@ impl Streams {
         self.keep(routes, key, tls::LINK, now);
     }
 
-    /// Keeps a connection for each route to a relay.
+    /// Keeps a connection over TLS for each route of `relays` that is a stream.
     pub(crate) fn call_relays(&mut self, relays: &relay::Client, now: Instant) {
         for (route, key) in relays.streams() {
             self.keep(&[route], key, tls::RELAY, now);
@@ -190,7 +191,8 @@ impl Streams {
         });
     }
 
-    /// Performs all work possible now; returns whether more may wait.
+    /// Makes, accepts, reads and writes connections as far as possible now; returns whether more
+    /// may wait.
     pub(crate) fn turn(
         &mut self,
         registry: &Registry,
@@ -407,7 +409,7 @@ impl Drops {
     }
 }
 
-/// Serves one connection; returns whether more may wait to be read.
+/// Writes to and reads from one connection over TLS; returns whether more may wait to be read.
 ///
 /// The clock is read after each datagram: with an earlier time, a pong received meanwhile would
 /// contradict the clocks.

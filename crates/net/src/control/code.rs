@@ -33,13 +33,13 @@ pub enum CodeError {
     /// The number of letters is wrong.
     #[error("a code has {LETTERS} letters and digits, not {count}")]
     Length {
-        /// Number of letters found.
+        /// Number of letters in the text.
         count: usize,
     },
     /// A letter is not in the alphabet.
     #[error("{letter:?} does not occur in codes")]
     Letter {
-        /// The letter.
+        /// The invalid letter.
         letter: char,
     },
     /// The check bits do not match.

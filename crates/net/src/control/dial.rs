@@ -32,11 +32,11 @@ pub(super) struct Dialler {
     clock: Clock,
 }
 
-/// An established connection.
+/// An established connection to the server, and how it was reached.
 #[derive(Debug)]
 pub(super) struct Reached {
     pub(super) connection: Connection,
-    /// Index of its path, for [`Dialler::handle_lost`].
+    /// Index of the path that the connection uses, for [`Dialler::handle_lost`].
     pub(super) source: usize,
     /// All addresses of the server, the reached one first.
     pub(super) servers: Vec<SocketAddr>,

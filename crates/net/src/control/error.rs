@@ -17,9 +17,9 @@ pub enum Error {
     /// The server's address cannot be bound.
     #[error("cannot listen on {address}: {}", reason(.cause))]
     Listen {
-        /// Requested address.
+        /// Address on which the server was to listen.
         address: SocketAddr,
-        /// Error of the kernel.
+        /// Error of the kernel at binding.
         cause: io::Error,
     },
     /// The kernel cannot accept a connection.
@@ -49,7 +49,7 @@ pub enum Error {
     Unanswered {
         /// Address of the other end.
         address: String,
-        /// Time waited.
+        /// Time for which the other end was waited for.
         after: Duration,
     },
     /// The server holds a key other than the pinned one.

@@ -10,7 +10,7 @@ use tokio_rustls::TlsAcceptor;
 use super::{Connection, Error, error, tls};
 use crate::handover::Outlet;
 
-/// A server's socket, with one identity for all connections.
+/// A listening socket of a control server, with one identity for all connections.
 pub struct Listener {
     tcp: TcpListener,
     local: SocketAddr,

@@ -15,7 +15,7 @@ pub(super) struct Sources {
     failures: Vec<u32>,
 }
 
-/// One attempt: a path and an address.
+/// One attempt to connect: the index of a path, and an address of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Attempt {
     pub(super) source: usize,

@@ -42,7 +42,7 @@ pub enum Error {
     Connection {
         /// Control address of the emulator.
         address: SocketAddr,
-        /// Error of the system.
+        /// Error of the system at connecting, sending or receiving.
         cause: std::io::Error,
     },
     /// The emulator did not answer within [`ANSWER_WITHIN`].
@@ -56,7 +56,7 @@ pub enum Error {
     Answer {
         /// Control address of the emulator.
         address: SocketAddr,
-        /// Beginning of the answer.
+        /// Beginning of the emulator's answer.
         text: String,
     },
     /// The emulator refused the request.

@@ -15,7 +15,7 @@ pub struct Lateness {
 /// Summary of the lateness of datagrams, as sent on the control channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Number of datagrams.
+    /// Number of datagrams sent.
     pub count: u64,
     /// Median lateness in microseconds.
     pub p50_us: f64,
@@ -46,12 +46,12 @@ impl Lateness {
         self.max = self.max.max(other.max);
     }
 
-    /// Returns the number of datagrams.
+    /// Returns the number of datagrams counted.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the maximum lateness.
+    /// Returns the maximum lateness of a datagram; zero without datagrams.
     pub fn max(&self) -> Duration {
         self.max
     }

@@ -8,11 +8,11 @@ use tautline_units::{ByteCount, Instant};
 use super::packet::Packet;
 use super::status::DirectionStatus;
 
-/// A direction of a link.
+/// A direction of an emulated link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Direction {
-    /// From client to target.
+    /// From the client, which is the vehicle, to the target.
     Up,
     /// From target to client.
     Down,

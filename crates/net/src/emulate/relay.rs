@@ -37,7 +37,7 @@ pub(super) struct Relay {
     lateness: Lateness,
 }
 
-/// A side of a relay.
+/// A side of an emulated link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// Socket that receives from the vehicle, or the vehicle's device.
@@ -234,7 +234,7 @@ impl Relay {
         }
     }
 
-    /// Sends the due packets.
+    /// Sends the packets that the model has delivered until now.
     pub(super) fn release(&mut self, clock: &Clock) {
         let mut now = clock.now();
         while let Some((direction, due, packet)) = self.model.pop(now) {

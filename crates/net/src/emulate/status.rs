@@ -42,7 +42,7 @@ pub struct LinkStatus {
 /// in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionStatus {
-    /// Datagrams received from the sender.
+    /// Datagrams received for this direction since the start.
     pub received: u64,
     /// Bytes of the received datagrams, without headers.
     pub received_bytes: u64,

@@ -10,7 +10,7 @@ use super::leg::Leg;
 use super::one_way::OneWay;
 use super::sample::Sample;
 
-/// A line of a latency file.
+/// A line of a latency file: a sample, and the number of samples lost before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Line {
     /// Sample that the line holds.
@@ -29,21 +29,21 @@ pub enum Malformed {
     /// The line has too few fields.
     #[error("it has {found} fields, not {FIELDS}")]
     Fields {
-        /// Number of fields found.
+        /// Number of fields in the line.
         found: usize,
     },
     /// The first field is no name of a [`Leg`].
     #[error("the leg {found:?} is unknown")]
     Leg {
-        /// Text of the field.
+        /// Text of the invalid field.
         found: String,
     },
     /// A field holds no valid number.
     #[error("{name} is {found:?}, not a valid number")]
     Number {
-        /// Name of the field.
+        /// Name of the invalid field.
         name: &'static str,
-        /// Text of the field.
+        /// Text of the invalid field.
         found: String,
     },
     /// The line's times contradict each other, or some of the one-way fields are empty.
@@ -244,7 +244,7 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// First line of a file.
+/// First line of a latency file, with the names of its columns.
 pub const HEAD: &str =
     "leg,peer,link,sent_us,seen_us,back_us,held_us,round_trip_us,out_us,in_us,error_us,lost";
 /// Beginning of a later build's first line, which may have more fields.

@@ -26,7 +26,7 @@ pub struct Log {
     lines: Option<SyncSender<Line>>,
     thread: Option<JoinHandle<()>>,
     lost: Arc<AtomicU64>,
-    /// Losses not yet recorded in a line.
+    /// Number of lost samples that no queued line records yet.
     untold: u64,
 }
 
@@ -73,7 +73,7 @@ impl Log {
         self.lost.fetch_add(samples, Ordering::Relaxed);
     }
 
-    /// Returns the number of lost samples.
+    /// Returns the number of samples lost since the log was opened.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -99,9 +99,10 @@ struct Files {
     bytes: u64,
     /// Time of the next attempt after a failed write.
     retry_at: Instant,
-    /// Lost samples not yet recorded in a line.
+    /// Number of lost samples that no written line records yet.
     untold: u64,
-    /// Lines not yet passed to the kernel, and the lost samples that they record.
+    /// Number of lines not yet passed to the kernel, and of the lost samples that those lines
+    /// record.
     unsure: (u64, u64),
     text: String,
     limit: LogLimit,
@@ -260,7 +261,7 @@ const PARTS: u64 = 8;
 /// Maximum number of files, even small ones: repeated restarts must not fill a folder.
 const FILES_MAX: usize = 1_000;
 const HEAD_BYTES: u64 = HEAD.len() as u64 + 1;
-/// Interval of attempts on a full disk.
+/// Interval of attempts to write after a failure, as on a full disk.
 const RETRY_PAUSE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use tautline_units::Duration;
 use super::leg::Leg;
 use super::one_way::OneWay;
 
-/// One answered probe.
+/// One answered probe of the delay of a leg.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sample {
-    /// Measured leg.
+    /// Leg whose delay was measured.
     pub leg: Leg,
     /// Name of the far end, or its key if no name is known.
     pub peer: Arc<str>,

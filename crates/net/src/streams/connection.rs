@@ -91,7 +91,7 @@ impl Connection {
         Self::new((socket, remote), tls.into(), (Phase::Connecting, protocol), registry, token, now)
     }
 
-    /// Wraps the socket of a new connection.
+    /// Creates a connection from an accepted TCP socket; its TLS handshake is still to be done.
     pub(super) fn accepted(
         socket: TcpStream,
         remote: SocketAddr,

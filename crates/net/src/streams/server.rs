@@ -53,17 +53,17 @@ pub struct Counters {
     pub stale: u64,
 }
 
-/// One connection and its queue.
+/// One connection of a relay's leg, and the queue of datagrams to it.
 #[derive(Debug)]
 struct Leg {
     connection: Connection,
     token: Token,
-    /// `true` if it may have work to do.
+    /// `true` if the connection may have something to read, or to write from its queue.
     is_awake: bool,
     waiting: VecDeque<(Instant, Vec<u8>)>,
 }
 
-/// Concatenated datagrams of one turn.
+/// Datagrams received in one turn over all connections, concatenated.
 #[derive(Debug, Default)]
 struct Arrived {
     bytes: Vec<u8>,
