@@ -13,7 +13,7 @@ use crate::hex;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Head([u8; 32]);
 
-/// An incremental hash.
+/// A hash that grows with each part of a file.
 #[derive(Clone, Default)]
 pub(crate) struct Growing(Sha256);
 
@@ -30,9 +30,9 @@ pub(crate) struct Seal {
     pub(crate) records: u32,
     /// Number of preceding bytes in the file.
     pub(crate) bytes: u64,
-    /// Hash of these bytes.
+    /// Hash of the bytes that precede the signature.
     pub(crate) head: Head,
-    /// `true` if the drive has ended.
+    /// `true` if the drive has ended, so that this signature is the last one.
     pub(crate) is_last: bool,
 }
 
@@ -41,7 +41,7 @@ impl Growing {
         self.0.update(bytes);
     }
 
-    /// Returns the hash of the bytes so far.
+    /// Returns the hash of all bytes added so far.
     pub(crate) fn head(&self) -> Head {
         Head(self.0.clone().finalize().into())
     }

@@ -16,7 +16,7 @@ pub struct Drive {
     pub folder: PathBuf,
     /// Paths of the files of the drive, in the order in which they were written.
     pub files: Vec<PathBuf>,
-    /// Total size of the files in bytes.
+    /// Total size of the files of the drive in bytes.
     pub bytes: u64,
     /// Time of the last write to any of the files, in seconds of Unix time; 0 without files.
     pub written_at: i64,

@@ -26,7 +26,7 @@ pub(crate) struct Film<S> {
     sink: S,
     signer: Signer,
     hash: Growing,
-    /// Hash of the header and the channels.
+    /// Hash of the bytes before the first record: header, schemas and channels.
     preamble: Head,
     records: u32,
     chunk: Chunk,

@@ -57,7 +57,7 @@ pub enum Fault {
          refers to"
     )]
     Shortened {
-        /// Place of the file.
+        /// Place of the shortened or replaced file.
         at: Place,
         /// Number of records that the signature covers.
         records: u32,
@@ -78,10 +78,10 @@ pub enum Fault {
     },
 }
 
-/// The origin of a reference to a file.
+/// The origin of a reference to a file: another file, or the note about the newest file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum By {
-    /// A file of a drive.
+    /// The file at this place, which references its predecessor.
     File(Place),
     /// The note about the newest file.
     Note,

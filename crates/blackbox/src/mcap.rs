@@ -40,16 +40,16 @@ pub enum Record<'a> {
     Schema,
     /// Number of a topic in this file.
     Channel {
-        /// Number of the channel.
+        /// Number of the channel in this file.
         id: u16,
         /// Name of the topic.
         topic: &'a str,
     },
-    /// A single message.
+    /// A single message, which is not in a chunk.
     Message(Message<'a>),
-    /// Compressed messages.
+    /// Several messages that are compressed together.
     Chunk(Chunk<'a>),
-    /// End of the messages.
+    /// End of the file's messages.
     DataEnd,
     /// Last record of a file.
     Footer,
@@ -90,7 +90,7 @@ pub struct Schema<'a> {
     pub name: &'a str,
     /// MCAP's name of the schema encoding.
     pub encoding: &'a str,
-    /// Schema definition.
+    /// Definition of the schema, in its encoding.
     pub bytes: &'a [u8],
 }
 
@@ -123,7 +123,7 @@ pub fn write_channel(channel: &Channel<'_>, to: &mut Vec<u8>) {
     });
 }
 
-/// Appends a message.
+/// Appends the record of a message to `to`.
 pub fn write_message(message: &Message<'_>, to: &mut Vec<u8>) {
     write(MESSAGE, to, |to| {
         to.extend(message.channel.to_le_bytes());

@@ -29,14 +29,14 @@ use worker::{Disk, Folder, Worker};
 pub struct Recorder {
     items: Option<SyncSender<Item>>,
     shared: Arc<Shared>,
-    /// Signal that the thread has ended.
+    /// Signal that the writer thread has ended.
     done: Receiver<()>,
     /// Time at which the next snapshot is due; `None` if it is due with the next step, at the start
     /// and after a drop.
     snapshot_at: Option<Instant>,
 }
 
-/// State of the recording.
+/// State of the recording, for the guard and the driving person.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Health {
     /// Current fault, if there is one; the driving person is notified.

@@ -8,7 +8,7 @@ use tautline_guard::Guard;
 use crate::body::{self, Step};
 use crate::{Recording, Topic, utc};
 
-/// Result of a replay.
+/// Result of a replay of a recording: counts, and the first difference.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Replay {
     /// Number of steps whose output was the recorded one.
@@ -22,15 +22,15 @@ pub struct Replay {
 /// A step whose output differs from the recorded one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Difference {
-    /// Tick of the step.
+    /// The guard's tick of the step.
     pub tick: u64,
     /// Time of the step in nanoseconds of Unix time.
     pub unix_nanos: u64,
     /// Name of the differing member in the record.
     pub member: String,
-    /// Recorded value.
+    /// Value of the member in the recording.
     pub recorded: Value,
-    /// Value of the replay.
+    /// Value of the member in the replay.
     pub replayed: Value,
 }
 

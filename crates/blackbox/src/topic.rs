@@ -33,7 +33,7 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// All subjects.
+    /// All subjects of facts.
     pub const ALL: [Self; 5] =
         [Self::Vehicle, Self::Person, Self::Network, Self::Machine, Self::System];
 }
@@ -54,7 +54,7 @@ impl Topic {
         Self::Seal,
     ];
 
-    /// Returns the name of the channel.
+    /// Returns the name of the topic's channel.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Drive => "/drive",

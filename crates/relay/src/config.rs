@@ -30,14 +30,14 @@ pub struct Config {
     /// Path at which the owner of a shared port, a switchboard, hands over connections over TLS;
     /// `None` if no port is shared.
     pub shared_port: Option<PathBuf>,
-    /// Secret key file.
+    /// File of the relay's secret key.
     pub key: PathBuf,
     /// Public key of the switchboard whose tokens are accepted, 64 hexadecimal digits.
     pub switchboard_key: String,
     /// Folder for raw files of latency: a line for each answered probe; without it no probes are
     /// sent.
     pub latency: Option<PathBuf>,
-    /// Maximum total size of these files in MiB; the oldest are deleted first.
+    /// Maximum total size of the files of latency in MiB; the oldest are deleted first.
     pub latency_mib: u64,
     /// Address at which `/metrics` is served; none if unset.
     pub metrics: Option<SocketAddr>,
@@ -112,7 +112,7 @@ impl Config {
         ByteCount::new(self.latency_mib << 20)
     }
 
-    /// Returns the limits of the traffic.
+    /// Returns the limits of the traffic that these settings permit.
     pub fn limits(&self) -> Limits {
         Limits {
             leases_max: self.leases_max,

@@ -7,11 +7,11 @@ use tautline_units::ByteCount;
 /// Counts of a relay's actions and drops since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Current number of leases.
+    /// Current number of leases in the relay.
     pub leases: u64,
     /// Current number of sockets of ends that have proven their addresses.
     pub legs: u64,
-    /// Forwarded datagrams of sessions.
+    /// Number of datagrams of sessions forwarded since the start.
     pub forwarded: u64,
     /// Payload bytes of the forwarded datagrams, counted once although received and sent.
     pub bytes_forwarded: ByteCount,

@@ -51,7 +51,7 @@ pub struct Table {
     swept_at: Instant,
 }
 
-/// Outcome for a datagram.
+/// Outcome of a received datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// To be forwarded unchanged over this route.

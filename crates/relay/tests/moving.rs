@@ -42,7 +42,7 @@ struct End {
     session: Option<Session>,
     /// Candidates last received through the lease.
     peer: Vec<Candidate>,
-    /// Arrival times of units.
+    /// Arrival times of the units that the end has received.
     units: Vec<Instant>,
 }
 

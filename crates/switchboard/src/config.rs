@@ -45,13 +45,13 @@ pub struct Config {
     /// Second address of this machine, with which ends can determine the type of their NATs; `None`
     /// without one.
     pub second_address: Option<IpAddr>,
-    /// Secret key file.
+    /// File of the switchboard's secret key.
     pub key: PathBuf,
     /// Folder that keeps leases across restarts; created if missing.
     pub state: PathBuf,
     /// Folder for raw files of latency, with a line for each answered ping; no files if unset.
     pub latency: Option<PathBuf>,
-    /// Maximum total size of these files in MiB; the oldest are deleted first.
+    /// Maximum total size of the files of latency in MiB; the oldest are deleted first.
     pub latency_mib: u64,
     /// Address at which `/metrics` is served; none if unset.
     pub metrics: Option<SocketAddr>,

@@ -76,7 +76,7 @@ pub struct Directory {
     vehicles: BTreeMap<String, Vehicle>,
     operators: BTreeMap<String, Operator>,
     outputs: VecDeque<Output>,
-    /// Rate limit for logs of unlisted keys.
+    /// Rate limit for logs of connections with unlisted keys.
     unknown: LogLimit,
     /// Signer of tokens for relays, if there are any.
     issuer: Option<Issuer>,
@@ -92,7 +92,8 @@ pub struct Directory {
     unix_start: Duration,
     /// Number of answers of vehicles for which no supervisor waited.
     unclaimed: u64,
-    /// Round trip of the newest pong.
+    /// Round trip of the newest pong; `None` once [`poll_round_trip`](Self::poll_round_trip) has
+    /// returned it.
     round_trip: Option<RoundTrip>,
     /// Duplicate registrations by key, which wait until the connection registered under that key
     /// answers a ping or ends.
@@ -112,7 +113,7 @@ pub enum Output {
     Answer {
         /// Connection of the administrator.
         to: ConnectionId,
-        /// Content of the answer.
+        /// Content of the answer to the administrator.
         answer: Answer,
     },
     /// Reserve places for the keys that are [listed](Directory::listed) now.
@@ -136,7 +137,7 @@ pub enum Output {
 pub enum Answer {
     /// A copy of the store.
     Copy,
-    /// Text for people.
+    /// Answer in words, for the administrator to read.
     Text(String),
     /// Code of an invitation, from its number and secret.
     Code(u16, [u8; 4]),
@@ -317,7 +318,7 @@ impl Directory {
         self.turn_away(id, Refusal::NotAllowed, text, now);
     }
 
-    /// Handles a message of a connection.
+    /// Handles a message of the other end of connection `id`.
     pub fn handle_message(&mut self, id: ConnectionId, message: Control, now: Instant) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.heard_at = now;

@@ -11,7 +11,7 @@ use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::relay::{Grant, Side, Token};
 use tautline_units::Instant;
 
-/// A relay in the settings.
+/// A relay in the switchboard's settings.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
@@ -25,7 +25,7 @@ pub struct Relay {
     pub tls: Vec<SocketAddr>,
 }
 
-/// Signer of the ends' tokens.
+/// Signer of the tokens that permit both ends of a lease to use the relays.
 #[derive(Debug)]
 pub(crate) struct Issuer {
     identity: Identity,

@@ -24,7 +24,7 @@ pub struct Store {
     database: Database,
 }
 
-/// Content of the store.
+/// Complete content of the store: vehicles and enrolled machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// Records by the vehicle's key; a vehicle that is no longer listed keeps its epoch.
@@ -38,7 +38,7 @@ pub struct Kept {
 pub struct Machine {
     /// Role of the machine.
     pub role: Role,
-    /// Name, 1 to 64 bytes.
+    /// Name of the machine, 1 to 64 bytes.
     pub name: String,
 }
 
@@ -54,11 +54,11 @@ pub struct Record {
 /// Stored state of a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptLease {
-    /// Key of the operator that holds it.
+    /// Key of the operator that holds the lease.
     pub operator: PublicKey,
     /// Name under which the two ends were last introduced; `None` before the first introduction.
     pub name: Option<[u8; 16]>,
-    /// Begin in Unix time; integer seconds are stored.
+    /// Begin of the lease in Unix time; integer seconds are stored.
     pub since: Duration,
 }
 
@@ -69,7 +69,7 @@ pub enum Change {
     Vehicle {
         /// Key of the vehicle.
         key: PublicKey,
-        /// New state.
+        /// New stored state of the vehicle.
         record: Record,
     },
     /// The enrolment or removal of a machine.
@@ -246,7 +246,7 @@ impl Kept {
         self.vehicles.iter().map(change).chain(self.machines.iter().map(machine)).collect()
     }
 
-    /// Applies a change.
+    /// Applies a change to this content in memory.
     pub fn apply(&mut self, change: Change) {
         match change {
             Change::Vehicle { key, record } => {

@@ -86,7 +86,7 @@ pub(super) struct Folder {
     drive: Option<PathBuf>,
 }
 
-/// State of the recorder's thread.
+/// State of the recorder's thread, which writes drives to `disk`.
 pub(super) struct Worker<D: Disk> {
     disk: D,
     config: Config,
@@ -114,7 +114,7 @@ pub(super) struct Worker<D: Disk> {
     now: Instant,
 }
 
-/// A guard object that reports the end of the thread when dropped, also by a panic.
+/// A value whose drop reports that the recorder's thread has ended, also by a panic.
 struct Ending(Arc<Shared>);
 
 /// A drive being recorded.

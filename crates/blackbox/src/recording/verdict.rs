@@ -14,7 +14,7 @@ pub struct Record {
     pub(super) data: Range<usize>,
 }
 
-/// Result of the verification.
+/// Result of the verification of a file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Verdict {
     /// Format of the file.
@@ -42,7 +42,7 @@ pub enum Format {
     Unknown,
     /// A chain of hashes whose head is signed; header, schemas and channels are not.
     First,
-    /// Signatures over all bytes.
+    /// Signatures over all preceding bytes of the file.
     Second,
 }
 
@@ -61,13 +61,13 @@ pub enum End {
 /// The first record that differs from what was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// Number of the record, from 0.
+    /// Number of the differing record in the file, from 0.
     pub record: u32,
-    /// Offset of the record in the file.
+    /// Offset of the differing record in the file, in bytes.
     pub offset: usize,
     /// Topic of the record and its time in nanoseconds of Unix time, if readable.
     pub says: Option<(Topic, u64)>,
-    /// Kind of fault.
+    /// Kind of the fault of the record.
     pub what: What,
 }
 

@@ -14,7 +14,8 @@ impl Cookies {
         Self { key: MacKey::new(key) }
     }
 
-    /// Returns the current cookie of `from`.
+    /// Returns the cookie that is sent to a sender at `from` now, which shows it to prove that it
+    /// receives there.
     pub(super) fn bake(&self, from: Route, now: Instant) -> Cookie {
         self.of(from, epoch(now))
     }

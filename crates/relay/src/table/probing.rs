@@ -12,7 +12,7 @@ use tautline_units::{Duration, Instant};
 pub struct RoundTrip {
     /// Side of the end that answered.
     pub side: Side,
-    /// Key of that end.
+    /// Public key of the end that answered.
     pub key: PublicKey,
     /// Number of the end's socket, as the end reports it; numbers from 12 on are connections over
     /// TLS.
@@ -28,7 +28,7 @@ pub struct RoundTrip {
     pub one_way: Option<OneWay>,
 }
 
-/// Probes of one leg.
+/// State of the relay's probes of one leg.
 #[derive(Debug, Default)]
 pub(super) struct Probing {
     /// `true` if the end answers probes.

@@ -17,7 +17,7 @@ pub(super) struct Connection {
     pub(super) latency: Record,
     /// Due time of the next ping.
     pub(super) ping_at: Instant,
-    /// Arrival time of the last message.
+    /// Arrival time of the last message on the connection.
     pub(super) heard_at: Instant,
     connected_at: Instant,
     /// Send times of unanswered pings, the oldest first.
@@ -30,7 +30,7 @@ pub(super) struct Connection {
 /// An answered ping of the switchboard.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RoundTrip {
-    /// Measured leg.
+    /// Leg that the ping measured: to a vehicle or to an operator.
     pub leg: Leg,
     /// Name under which the end has registered.
     pub name: String,
