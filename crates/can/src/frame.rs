@@ -81,17 +81,17 @@ impl Frame {
         Some(Self { id: id.checked()?, kind, length: u8::try_from(length).ok()?, bytes })
     }
 
-    /// Returns the identifier.
+    /// Returns the identifier of the frame.
     pub fn id(&self) -> Id {
         self.id
     }
 
-    /// Returns the format.
+    /// Returns the format of the frame.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Returns the data.
+    /// Returns the data of the frame.
     pub fn data(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }

@@ -6,7 +6,7 @@ use crate::signal::Signal;
 pub struct Message {
     pub(crate) name: String,
     pub(crate) id: Id,
-    /// Length of the data in bytes.
+    /// Length in bytes of the message's data.
     pub(crate) size: usize,
     pub(crate) signals: Vec<Signal>,
     /// Names of the signals that cannot be used, each with the reason.
@@ -26,7 +26,7 @@ impl Message {
         self.id
     }
 
-    /// Returns the length of the data in bytes.
+    /// Returns the length in bytes of the message's data.
     pub fn size(&self) -> usize {
         self.size
     }

@@ -35,7 +35,7 @@ pub(crate) enum Schedule {
     Always(Duration),
     /// During a stop: a first frame immediately, more with this period.
     Stop(Duration),
-    /// Once at the end.
+    /// Once, at the end of the process.
     End,
 }
 

@@ -19,11 +19,11 @@ pub struct Command {
     pub sequence: u64,
     /// Time at which the operator sent the command, on the operator's clock.
     pub sent_at: Instant,
-    /// Steering, -1 (full right) to 1 (full left).
+    /// Steering that the person requests, -1 (full right) to 1 (full left).
     pub steering: f32,
-    /// Throttle, 0 to 1.
+    /// Throttle that the person requests, 0 to 1.
     pub throttle: f32,
-    /// Brake, 0 to 1.
+    /// Brake that the person requests, 0 to 1.
     pub brake: f32,
     /// Direction in which throttle drives.
     pub gear: Gear,
@@ -110,7 +110,7 @@ pub struct Act {
     pub number: u32,
     /// Number of the stop that a [`Deed::Reset`] names; 0 for any other deed.
     pub stop: u32,
-    /// Requested action.
+    /// Action that the person requests.
     pub deed: Deed,
 }
 
@@ -118,7 +118,7 @@ choice! {
     /// An action that a person requests of the guard once.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     pub enum Deed of wire_command::Deed, "deed" {
-        /// Permit driving.
+        /// Permit driving from now on.
         Arm,
         /// Release the latch of the named stop; the machine stays held.
         Reset,

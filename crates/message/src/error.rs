@@ -11,9 +11,9 @@ pub enum Error {
     Oversized {
         /// Kind of the message.
         kind: &'static str,
-        /// Length of the message.
+        /// Length of the refused message.
         length: ByteCount,
-        /// Maximum length of this kind.
+        /// Maximum length of a message of this kind.
         max: ByteCount,
     },
     /// The bytes do not carry the file identifier of this kind of message.
@@ -37,9 +37,9 @@ pub enum Error {
         field: &'static str,
         /// Value in the message.
         value: f64,
-        /// Minimum that is allowed.
+        /// Minimum of the field.
         min: f64,
-        /// Maximum that is allowed.
+        /// Maximum of the field.
         max: f64,
     },
     /// A string (counted in bytes) or a list (counted in items) is too long.
@@ -49,7 +49,7 @@ pub enum Error {
         field: &'static str,
         /// Length in the message, in bytes or items.
         length: usize,
-        /// Maximum that is allowed, in bytes or items.
+        /// Maximum of the field, in bytes or items.
         max: usize,
     },
     /// An enum field has a number without a variant.
@@ -77,9 +77,9 @@ pub enum Error {
     /// The length of a point cloud's data is not a multiple of the record length.
     #[error("{length} of data are not a multiple of the record length {stride}")]
     Ragged {
-        /// Length of the data.
+        /// Length of the point cloud's data.
         length: ByteCount,
-        /// Length of a record.
+        /// Length of one point's record.
         stride: ByteCount,
     },
     /// A field of a point lies outside its record.
@@ -89,7 +89,7 @@ pub enum Error {
         offset: ByteCount,
         /// Length of the field.
         length: ByteCount,
-        /// Length of a record.
+        /// Length of one point's record.
         stride: ByteCount,
     },
 }

@@ -146,7 +146,7 @@ pub(crate) struct Choice;
 pub(crate) trait Kinds: Copy + 'static {
     /// Enum that flatc generates from the schema.
     type Wire;
-    /// All variants.
+    /// All variants of the enum.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests draw from them"))]
     const ALL: &'static [Self];
 
@@ -297,9 +297,9 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Time in milliseconds.
+    /// Codec of an optional time in milliseconds, up to [`MILLIS_MAX`].
     pub(crate) const MILLIS: Self = Self { max: MILLIS_MAX };
-    /// Share from 0 to 1.
+    /// Codec of an optional share from 0 to 1.
     pub(crate) const SHARE: Self = Self { max: 1.0 };
 }
 

@@ -89,7 +89,7 @@ pub struct ClockOffset {
 /// A link of the emulator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EmulatedLink {
-    /// Display name, at most 64 bytes.
+    /// Display name of the link, at most 64 bytes.
     pub name: String,
     /// True if the link is cut.
     pub cut: bool,

@@ -84,7 +84,7 @@ fields! {
 }
 
 counts! {
-    /// Units of one channel since the session object was created.
+    /// Numbers of one channel's units since the session object was created, by outcome.
     UnitCounts of wire_snapshot::ChannelStatsArgs<'_>, wire_snapshot::ChannelStats<'_> {
         /// Units that this end's applications offered for sending, accepted or refused.
         offered: offered,

@@ -9,7 +9,7 @@ use crate::Error;
 
 /// Limits on the bytes of one kind of message, checked before any of it is read.
 pub(crate) struct Kind {
-    /// Name for errors.
+    /// Name of the kind of message, for errors.
     pub(crate) name: &'static str,
     /// File identifier in bytes 4 to 7 of the message; `None` if the kind has none.
     pub(crate) identifier: Option<&'static str>,

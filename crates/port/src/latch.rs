@@ -162,7 +162,8 @@ fn number(stop: Option<Stop>) -> u64 {
     stop.map_or(0, |stop| stop.get().into())
 }
 
-/// Value for "not stored", above every stop.
+/// Value of [`Shared::kept`] while no latch is known to be in the file, above the number of every
+/// stop.
 const REFUSED: u64 = u64::MAX;
 /// Time without the wanted latch in the file after which the disk counts as refusing it.
 const BEHIND_MAX: Duration = Duration::from_secs(2);

@@ -1,7 +1,7 @@
 use tautline_guard::frame::{BYTES_MAX, Fact, Proposal, Receiver, Sender, Status};
 use tautline_net::datagram::{Address, Client};
 
-/// A vehicle's end towards its guard.
+/// A vehicle's end towards its guard: sends proposals and facts, and receives the guard's status.
 #[derive(Debug)]
 pub struct Proposer {
     client: Client,

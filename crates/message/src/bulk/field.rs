@@ -5,7 +5,7 @@ use crate::Error;
 use crate::generated::point_cloud as wire_cloud;
 use crate::wire::{NAME_BYTES_MAX, length};
 
-/// One number in a point's record.
+/// Place and type of one number in a point's record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Field {
     /// Name, such as `x`, `y`, `z`, `intensity`, `red`; at most 64 bytes.

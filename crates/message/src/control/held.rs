@@ -10,8 +10,8 @@ pub struct Held {
     /// Identifier of the lease, while the introduced process runs and has not received the end of
     /// the lease; else `None`.
     pub lease: Option<[u8; 16]>,
-    /// Epoch of the lease.
+    /// Epoch of that lease, which only grows from one lease of a vehicle to the next.
     pub epoch: u64,
-    /// Static public key of the peer.
+    /// Static public key of the peer under that lease.
     pub peer_key: [u8; 32],
 }

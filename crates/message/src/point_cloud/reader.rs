@@ -39,7 +39,7 @@ impl Reader {
     }
 }
 
-/// A message's bytes up to its points.
+/// The previous message's bytes up to its points, and the header decoded from them.
 #[derive(Clone, Debug)]
 struct Known {
     bytes: Vec<u8>,

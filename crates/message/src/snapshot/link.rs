@@ -19,7 +19,7 @@ fields! {
         name: String = name as Text(NAME_BYTES_MAX),
         /// State of the link.
         state: LinkState = state as Choice,
-        /// Largest datagram sent: UDP payload, at most 65535 bytes.
+        /// Largest datagram that this end sends on the link: UDP payload, at most 65535 bytes.
         datagram_bytes: ByteCount = datagram_bytes as BytesU16,
         /// Rate available to the media that this end sends on the link.
         budget: Bitrate = budget_bps as Rate,
