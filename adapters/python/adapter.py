@@ -3,14 +3,15 @@
 Call `follow(Guard(address), machine)`; machine.py is an example of a machine. docs/guard.md documents the frames."""
 import os, signal, socket, struct, sys, time
 from contextlib import suppress
-from math import inf
+from math import hypot, inf
 
 SILENCE = float(os.environ.get("MACHINE_SILENCE", 0.030))  # s without a control until the machine brakes
 PERIOD, PAUSE_MAX, END_MAX = 0.010, 0.080, 30.0  # s: between states; of own pauses left out of silence; until it ends while moving
 ANEW, DRIFT = 1.0, 0.0002  # s of silence after which the guard may be another process; drift of clocks
 AGREE, EARLY_SPAN, EARLY_COUNT = 0.001, 2.0, 3  # three early frames that agree to 1 ms within 2 s set a new minimum delay
-STANDING, GUARD_SILENT, HAZARD = 0.05, 8, 32  # m/s; bit in the notices; bit in the signals
-CONTROL, STATE = struct.Struct(">HHIIQ BfffBBI"), struct.Struct(">HHIIQ ffBIIIfffddfB fff")
+STANDING, GUARD_SILENT, HAZARD = 0.05, 8, 32  # m/s and rad/s; bit in the notices; bit in the signals
+SLOWS, YAW_SLOWS = 1.0, 2.0  # m/s² and rad/s² at which a differential or omni machine stops by itself
+CONTROL, STATE = struct.Struct(">HHIIQ BfffBBIfff"), struct.Struct(">HHIIQ ffffBIIIfffddfB fff")
 
 def sealed(frame):  # returns the frame with its CRC-32/P4 filled in
     value = 0xFFFFFFFF
@@ -45,7 +46,7 @@ class Guard:  # connection to the guard; address: a path, or host:port for UDP
                 if len(frame) == CONTROL.size and frame == sealed(frame):
                     length, counter, kind, _, source, *controls = CONTROL.unpack(frame)
                     ahead, self.last = counter - self.last & 0xFFFF, counter
-                    if (length, kind) == (CONTROL.size, 0x54474331) and 1 <= ahead <= 10:
+                    if (length, kind) == (CONTROL.size, 0x54474332) and 1 <= ahead <= 10:
                         newest = controls, source / 1e9
         return newest
 
@@ -66,10 +67,20 @@ class Guard:  # connection to the guard; address: a path, or host:port for UDP
         self.source, self.came = source, now
         return max(0.0, apart - self.least)
 
-def alone(controls, speed, brake):  # brakes by at least `brake`, keeps the steering, holds at standstill
-    mode, steering, _, before, gear, parking, signals = controls
-    stands = abs(speed) < STANDING
-    return mode, steering, 0.0, 1.0 if stands else max(before, brake), gear, int(stands or parking), signals | HAZARD
+def stands(machine):  # a turn on the spot is motion too
+    return max(abs(machine.speed), abs(getattr(machine, "sideways", 0.0)), abs(getattr(machine, "yaw_rate", 0.0))) < STANDING
+
+def slowed(twist, seconds):  # on its arc: the part that needs more time sets the pace
+    forward, sideways, yaw_rate = twist
+    left = lambda value, rate: max(0.0, 1.0 - rate * seconds / value) if value else 0.0
+    share = max(left(hypot(forward, sideways), SLOWS), left(abs(yaw_rate), YAW_SLOWS))
+    return forward * share, sideways * share, yaw_rate * share
+
+def alone(controls, machine, brake, seconds):  # brakes by at least `brake`, keeps the arc, holds at standstill
+    mode, steering, _, before, gear, parking, signals, *twist = controls
+    stood = stands(machine)
+    twist = (0.0, 0.0, 0.0) if stood or seconds is None else slowed(twist, seconds)
+    return mode, steering, 0.0, 1.0 if stood else max(before, brake), gear, int(stood or parking), signals | HAZARD, *twist
 
 def raise_thread():  # gives this thread real-time priority, as the guard's
     try:
@@ -83,7 +94,7 @@ def follow(guard, machine):
     signal.signal(signal.SIGTERM, lambda *_: asked.append(time.monotonic()))
     controls, heard, silent, paused, turned = machine.controls, -inf, -inf, 0.0, time.monotonic()
     try:
-        while not asked or not abs(machine.speed) < STANDING and turned - asked[0] < END_MAX:
+        while not asked or not stands(machine) and turned - asked[0] < END_MAX:
             newest = guard.receive()
             now = time.monotonic()  # read after receiving, so that no frame seems to be from the future
             stood, turned = now - turned, now
@@ -92,10 +103,10 @@ def follow(guard, machine):
             if newest and stood < SILENCE:  # after a pause of this process, queued controls are stale
                 controls, heard, paused = newest[0], now - guard.late(newest[1], now), pause
             if asked or now - heard - paused > SILENCE:
-                controls, silent = alone(controls, machine.speed, 0.5), now
+                controls, silent = alone(controls, machine, 0.5, stood), now
             machine.apply(controls)
             notices = GUARD_SILENT if now - silent < 0.1 else 0
-            guard.send(STATE, 0x54474D31, *machine.state(min(stood, 1.0), notices))
+            guard.send(STATE, 0x54474D32, *machine.state(min(stood, 1.0), notices))
             time.sleep(max(0.0, PERIOD - (time.monotonic() - now)))
     finally:  # also after an exception in your code: full brake
-        machine.apply(alone(controls, machine.speed, 1.0))
+        machine.apply(alone(controls, machine, 1.0, None))

@@ -9,7 +9,9 @@ PARKING_BRAKE, NAN, FACT = 1, float("nan"), struct.Struct(">HHIIQ BH1000s")
 
 class Machine:  # replace it by yours; this one simulates a cart that drives straight ahead
     speed = x = 0.0  # speed in m/s, nan while unknown; position in m
-    controls = (0, 0.0, 0.0, 1.0, 0, 1, 0)  # mode, steering, throttle, brake, gear, parking brake, signals
+    # Mode, steering, throttle, brake, gear, parking brake, signals; for a differential or omni machine forward and sideways in m/s
+    # and yaw rate in rad/s. Such a machine also keeps `yaw_rate`, and an omni one `sideways`, as this one keeps `speed`.
+    controls = (0, 0.0, 0.0, 1.0, 0, 1, 0, 0.0, 0.0, 0.0)
     told_at = 0.0
 
     def __init__(self, guard):
@@ -19,7 +21,7 @@ class Machine:  # replace it by yours; this one simulates a cart that drives str
         self.controls = controls
 
     def state(self, seconds, notices):  # called every 10 ms; seconds since the last call; notices of the adapter
-        _, steering, throttle, brake, gear, parking, signals = self.controls
+        _, steering, throttle, brake, gear, parking, signals, *_ = self.controls
         pull = 4.2 * throttle * (-1 if gear else 1) * seconds
         held = (8 * brake + 3 * parking + 0.2) * seconds
         self.speed = (self.speed + pull) if abs(self.speed + pull) > held else 0.0
@@ -30,7 +32,7 @@ class Machine:  # replace it by yours; this one simulates a cart that drives str
             print(f"{self.speed:.3f} {self.x:.3f}", flush=True)
         notices |= PARKING_BRAKE * parking
         told = NAN, NAN, NAN  # optional numbers: acceleration along and across, charge (docs/guard.md, frame machine)
-        return self.speed, 0.52 * steering, gear, notices, 0, signals, self.x, 0.0, 0.0, NAN, NAN, NAN, 0, *told
+        return self.speed, 0.0, NAN, 0.52 * steering, gear, notices, 0, signals, self.x, 0.0, 0.0, NAN, NAN, NAN, 0, *told
 
     def tell(self):  # optional: facts for the black box, at most 1000 bytes, five times a second
         if time.monotonic() - self.told_at > 1.0:

@@ -1,5 +1,6 @@
 /** What a test says of a guard; what is left out is 0, none or not known. Kinds are numbers, sets are bits. */
 export interface Said {
+  motion?: number;
   tick?: number; mode?: number; cause?: number; value?: number; limit?: number; stop?: number; latched?: boolean; emergencyStop?: number;
   /** `outcome`: 1 done, 2 + blocker: refused. */
   report?: { console: bigint; number: number; outcome: number };

@@ -1,6 +1,6 @@
 // A status frame of the guard, as tests make one up: docs/guard.md has its bytes.
 
-const LEAST = 198;
+const LEAST = 231;
 const NUMBERS = [NaN, NaN, NaN, 300];
 
 /**
@@ -12,7 +12,7 @@ export function statusFrame(said = {}) {
   const bytes = new Uint8Array(LEAST + 4 * numbers.length);
   const view = new DataView(bytes.buffer);
   view.setUint16(0, bytes.length);
-  view.setUint32(4, 0x54475331);
+  view.setUint32(4, 0x54475332);
   view.setUint32(20, said.tick ?? 1);
   view.setUint8(24, said.mode ?? 0);
   view.setUint8(25, said.cause ?? 0);
@@ -29,23 +29,24 @@ export function statusFrame(said = {}) {
   view.setUint16(72, said.loopAgeMs ?? 65_535);
   view.setUint16(74, 65_535);
   view.setFloat32(76, said.speedBound ?? 0);
-  view.setUint8(80, said.countdown?.cause ?? 0);
-  view.setUint16(81, said.countdown?.leftMs ?? 65_535);
-  view.setFloat32(103, said.throttle ?? 0);
-  view.setFloat32(107, said.brake ?? 0);
-  view.setUint16(117, said.machineAge ?? 20);
-  view.setFloat32(127, said.speed ?? 0);
-  view.setFloat32(131, said.steeringAngle ?? 0);
-  view.setUint8(135, said.gear ?? 0);
-  view.setUint32(136, said.notices ?? 0);
-  view.setUint32(140, said.faults ?? 0);
-  view.setUint32(144, said.signals ?? 0);
-  view.setFloat32(148, NaN);
-  view.setFloat64(160, NaN);
-  view.setUint8(181, said.blackBox ?? 0);
-  view.setUint16(182, 200);
-  view.setUint16(184, 250);
-  (said.braking ?? [0, 0, 0]).forEach((number, at) => view.setFloat32(186 + 4 * at, number));
+  view.setUint8(88, said.motion ?? 0);
+  view.setUint8(89, said.countdown?.cause ?? 0);
+  view.setUint16(90, said.countdown?.leftMs ?? 65_535);
+  view.setFloat32(112, said.throttle ?? 0);
+  view.setFloat32(116, said.brake ?? 0);
+  view.setUint16(138, said.machineAge ?? 20);
+  view.setFloat32(148, said.speed ?? 0);
+  view.setFloat32(160, said.steeringAngle ?? 0);
+  view.setUint8(164, said.gear ?? 0);
+  view.setUint32(165, said.notices ?? 0);
+  view.setUint32(169, said.faults ?? 0);
+  view.setUint32(173, said.signals ?? 0);
+  view.setFloat32(177, NaN);
+  view.setFloat64(189, NaN);
+  view.setUint8(210, said.blackBox ?? 0);
+  view.setUint16(211, 200);
+  view.setUint16(213, 250);
+  (said.braking ?? [0, 0, 0]).forEach((number, at) => view.setFloat32(215 + 4 * at, number));
   numbers.forEach((number, at) => view.setFloat32(LEAST + 4 * at, number));
   return seal(bytes);
 }

@@ -148,6 +148,7 @@ export const NEEDS: Readonly<Record<Blocker, string>> = {
   'other stop': 'another stop is latched now',
   'not named': 'the console that drives must agree',
   'latch not kept': 'the vehicle must be able to store a stop on its disk',
+  'no steering': 'this machine has no wheels that turn while it stands: look at its first turn',
 };
 
 /** Joins the texts of these conditions into one sentence; empty if there are none. */

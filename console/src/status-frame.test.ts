@@ -35,7 +35,7 @@ describe('a status frame', () => {
     expect(readStatusFrame(frame)).toEqual({
       mode: 'limited', cause: 'loop age', value: 260, limit: 200, stop: 12, latched: true, emergencyStop: 3,
       answer: { console: 0xc0ffeen, number: 4, outcome: 'other stop' },
-      blockers: ['latched', 'moving'], holder: 0xc0ffeen, loopAgeMs: 260, speedBoundMps: 11.5,
+      blockers: ['latched', 'moving'], holder: 0xc0ffeen, loopAgeMs: 260, speedBoundMps: 11.5, motion: 'omni',
       countdown: { cause: 'picture age', leftMs: 240 }, throttle: 0, brake: 0.5,
       machine: {
         ageMs: 10, speedMps: 8.5, steeringAngleRad: -0.125, gear: 0, notices: ['parking brake'], faults: ['steering', 'other'],
@@ -73,7 +73,7 @@ describe('a status frame', () => {
 
   it('is none with a kind or a bit that no list has, or a value that contradicts itself', () => {
     const spoilt: Said[] = [
-      { mode: 5 }, { cause: 200 }, { blackBox: 6 }, { gear: 2 }, { blockers: 1 << 31 }, { notices: 16 }, { faults: 1 << 9 }, { signals: 64 },
+      { mode: 5 }, { motion: 3 }, { cause: 200 }, { blackBox: 6 }, { gear: 2 }, { blockers: 1 << 31 }, { notices: 16 }, { faults: 1 << 9 }, { signals: 64 },
       { tick: 0 }, { countdown: { cause: 99, leftMs: 5 } }, { report: { console: 0n, number: 5, outcome: 1 } },
       { report: { console: 1n, number: 5, outcome: 0 } }, { report: { console: 1n, number: 5, outcome: 99 } },
     ];

@@ -4,7 +4,7 @@
  */
 import {
   BLACK_BOXES, BLOCKERS, type BlackBox, type Blocker, CAUSES, type Cause, FAULTS, type Fault, GEARS, GUARD_MODES, type GuardMode,
-  NOTICES, type Notice, SIGNALS, type Signal, STATUS_FRAME, TOLD,
+  MOTIONS, type Motion, NOTICES, type Notice, SIGNALS, type Signal, STATUS_FRAME, TOLD,
 } from './generated/kinds';
 
 /** Optional values that a machine reports for people; `null` if unknown. */
@@ -39,6 +39,8 @@ export interface StatusFrame {
   holder: bigint;
   loopAgeMs: number | null;
   speedBoundMps: number;
+  /** Kind of the machine's motion. */
+  motion: Motion;
   countdown: { cause: Cause; leftMs: number } | null;
   /** Throttle that the guard applies, 0 to 1. */
   throttle: number;
@@ -85,21 +87,24 @@ function readPayload(fields: Fields, numbers: number): StatusFrame | null {
   const loopAgeMs = fields.millis();
   fields.skip(2); // The command's age.
   const speedBoundMps = fields.finite();
+  fields.skip(8); // The bounds of sideways speed and yaw rate.
+  const motion = fields.kind(MOTIONS);
   const countdownCause = fields.kind(CAUSES);
   const leftMs = fields.millis();
   fields.skip(4 + 12); // Limits, and what was refused.
   fields.skip(4); // The applied steering.
   const [throttle, brake] = [fields.share(0), fields.share(1)];
-  fields.skip(6); // Gear, parking brake and signals as applied.
+  fields.skip(6 + 12); // Gear, parking brake, signals and twist as applied.
   const ageMs = fields.millis();
   const machine = readMachine(fields);
   const blackBox = fields.kind(BLACK_BOXES);
   fields.skip(4); // The ages of pictures and commands.
   const [decelerationBegin, deceleration, jerk] = [fields.finite(), fields.finite(), fields.finite()];
+  fields.skip(4); // The deceleration of a turn.
   const told = readTold(fields, numbers);
   if (fields.unsound || tick === 0 || stop === 0 || answer === undefined) return null;
   return {
-    mode, cause, value, limit, stop, latched, emergencyStop, answer, blockers, holder, loopAgeMs, speedBoundMps,
+    mode, cause, value, limit, stop, latched, emergencyStop, answer, blockers, holder, loopAgeMs, speedBoundMps, motion,
     countdown: leftMs === null ? null : { cause: countdownCause, leftMs },
     throttle, brake,
     machine: ageMs === null ? null : { ...machine, ageMs, told },
@@ -120,7 +125,9 @@ function readAnswer(fields: Fields): StatusFrame['answer'] | undefined {
 
 function readMachine(fields: Fields): Omit<MachineFrame, 'ageMs' | 'told'> {
   fields.skip(8); // When it was measured.
-  const [speedMps, steeringAngleRad] = [fields.within(SPEED_MOST), fields.within(ANGLE_MOST)];
+  const speedMps = fields.within(SPEED_MOST);
+  fields.skip(8); // Sideways speed and yaw rate.
+  const steeringAngleRad = fields.within(ANGLE_MOST);
   const gear = fields.u8();
   const [notices, faults, signals] = [fields.set(NOTICES), fields.set(FAULTS), fields.set(SIGNALS)];
   fields.skip(12 + 20 + 1); // Position, place, and a byte that is reserved.

@@ -66,8 +66,15 @@ export const BLOCKERS = [
   'other stop',
   'not named',
   'latch not kept',
+  'no steering',
 ] as const;
 export type Blocker = (typeof BLOCKERS)[number];
+export const MOTIONS = [
+  'ackermann',
+  'differential',
+  'omni',
+] as const;
+export type Motion = (typeof MOTIONS)[number];
 export const LIMITS = [
   'speed',
   'acceleration',
@@ -75,6 +82,9 @@ export const LIMITS = [
   'steering angle',
   'steering rate',
   'gear',
+  'yaw rate',
+  'yaw acceleration',
+  'wheel speed',
 ] as const;
 export type Limit = (typeof LIMITS)[number];
 export const FAULTS = [
@@ -136,7 +146,7 @@ export const TOLD = [
 ] as const;
 
 /** Frame *status*: data id, length without optional numbers, longest. */
-export const STATUS_FRAME = { dataId: 0x54475331, bytesLeast: 198, bytesMax: 512 } as const;
+export const STATUS_FRAME = { dataId: 0x54475332, bytesLeast: 231, bytesMax: 512 } as const;
 /** From this age on, a machine's last state says nothing of now. */
 export const MACHINE_AGE_MAX_MS = 300;
 

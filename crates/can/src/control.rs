@@ -115,6 +115,7 @@ mod tests {
             gear: Gear::Reverse,
             parking_brake: true,
             signals,
+            ..Controls::default()
         };
         let numbers = Control::NAMES.map(|(_, control)| control.number(&controls));
         assert_eq!(numbers, [-0.5, 0.25, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);

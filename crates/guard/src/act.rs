@@ -115,6 +115,8 @@ numbered! {
         NotNamed = 17,
         /// The latch of a stop cannot be stored, so it would not survive a restart of the guard.
         LatchNotKept = 18,
+        /// The machine has no wheels that turn at standstill: a check would move all of it.
+        NoSteering = 19,
     }
 }
 

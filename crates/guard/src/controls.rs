@@ -1,8 +1,12 @@
 use serde::{Deserialize, Serialize};
 
+use crate::Twist;
 use crate::set::{Set, numbered};
 
-/// Set points of a machine's steering, pedals, gear, parking brake and lights.
+/// Set points of a machine's motion, parking brake and lights.
+///
+/// Steering, pedals and gear move an Ackermann machine, [`twist`](Self::twist) any other; a guard
+/// zeroes the part that is not its machine's.
 ///
 /// Arbitrary values are harmless after [`sane`](Self::sane).
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
@@ -19,6 +23,8 @@ pub struct Controls {
     pub parking_brake: bool,
     /// Lights and horn that are on.
     pub signals: Signals,
+    /// Speed and yaw rate that a differential or omni machine holds.
+    pub twist: Twist,
 }
 
 numbered! {
@@ -63,6 +69,7 @@ impl Controls {
             steering: or(self.steering, 0.0).clamp(-1.0, 1.0),
             throttle: or(self.throttle, 0.0).clamp(0.0, 1.0),
             brake: or(self.brake, 1.0).clamp(0.0, 1.0),
+            twist: self.twist.sane(),
             ..self
         }
     }

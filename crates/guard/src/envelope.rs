@@ -25,6 +25,12 @@ numbered! {
         SteeringRate = 4,
         /// Change of gear refused because the machine is too fast; throttle is then 0.
         Gear = 5,
+        /// Yaw rate above its bound, or above the maximum at this speed.
+        YawRate = 6,
+        /// Change of the yaw rate above the envelope.
+        YawAcceleration = 7,
+        /// Speed and yaw rate that together need more than the outer wheel's maximum speed.
+        WheelSpeed = 8,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::manoeuvre::{Manoeuvre, STANDING_SPEED};
 use crate::plausible::{SpeedWatch, Watched};
 use crate::{
-    Cause, Controls, MachineState, Mode, Notice, Pauses, Signal, Signals, Transition, Why,
+    Cause, Controls, MachineState, Mode, Motion, Notice, Pauses, Signal, Signals, Transition, Why,
 };
 
 mod acts;
@@ -572,6 +572,9 @@ impl Guard {
             loop_age: self.loop_age.worst(now),
             command_age: self.person.fresh.map(|taken| taken.age + now.since(taken.at)),
             speed_bound: self.bound.get(),
+            sideways_speed_bound: 0.0,
+            yaw_rate_bound: 0.0,
+            motion: Motion::Ackermann,
             countdown: self.countdown(now),
             limits: self.limits,
             counts: self.counts,

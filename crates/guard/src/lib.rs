@@ -27,12 +27,14 @@ pub mod identity;
 mod machine;
 mod manoeuvre;
 mod mode;
+mod motion;
 mod pauses;
 mod period;
 mod plausible;
 mod readable;
 mod reported;
 mod set;
+mod twist;
 
 pub use age::LateFrames;
 pub use config::Config;
@@ -43,7 +45,9 @@ pub use machine::{
     Extra, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position, Reported,
 };
 pub use mode::{Cause, Mode, Transition, Why};
+pub use motion::Motion;
 pub use pauses::Pauses;
 pub use period::PERIOD;
 pub use readable::Readable;
 pub use set::{Member, Set};
+pub use twist::Twist;

@@ -42,6 +42,12 @@ pub struct MachineState {
     /// Speed along the machine in m/s, negative in reverse; NaN if unknown, which never counts as
     /// standstill.
     pub speed: f32,
+    /// Speed across the machine in m/s, left positive; NaN if unknown. Only an omni machine's
+    /// counts.
+    pub sideways_speed: f32,
+    /// Rate of turn in rad/s, counterclockwise positive; NaN if unknown, which never counts as
+    /// standstill of a differential or omni machine.
+    pub yaw_rate: f32,
     /// Angle of the road wheels in radians, left positive; NaN if unknown.
     pub steering_angle: f32,
     /// Direction in which throttle drives.

@@ -19,7 +19,7 @@ impl Serialize for Readable<&Status> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(status) = self;
         let machine = status.machine.as_ref().map(|(machine, _)| machine);
-        let mut all = serializer.serialize_struct("Status", 19)?;
+        let mut all = serializer.serialize_struct("Status", 24)?;
         all.serialize_field("tick", &status.tick.get())?;
         all.serialize_field("mode", &Name(status.mode))?;
         all.serialize_field("cause", &Name(status.why.cause))?;
@@ -30,11 +30,16 @@ impl Serialize for Readable<&Status> {
         all.serialize_field("loop_age_ms", &status.loop_age.map(millis))?;
         all.serialize_field("command_age_ms", &status.command_age.map(millis))?;
         all.serialize_field("speed_bound", &status.speed_bound)?;
+        all.serialize_field("sideways_speed_bound", &status.sideways_speed_bound)?;
+        all.serialize_field("yaw_rate_bound", &status.yaw_rate_bound)?;
+        all.serialize_field("motion", &Name(status.motion))?;
         all.serialize_field("limits", &Readable(status.limits))?;
         all.serialize_field("blockers", &Readable(status.blockers))?;
         all.serialize_field("holder", &status.holder.map(Readable))?;
         all.serialize_field("session", &status.session.map(Session::get))?;
         all.serialize_field("speed", &machine.map(|machine| machine.speed))?;
+        all.serialize_field("sideways_speed", &machine.map(|machine| machine.sideways_speed))?;
+        all.serialize_field("yaw_rate", &machine.map(|machine| machine.yaw_rate))?;
         all.serialize_field("steering_angle", &machine.map(|machine| machine.steering_angle))?;
         all.serialize_field("machine", &machine.map(Readable))?;
         all.serialize_field("applied", &Readable(&status.applied))?;
@@ -85,13 +90,14 @@ impl Serialize for Readable<Place> {
 impl Serialize for Readable<&Controls> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(controls) = self;
-        let mut all = serializer.serialize_struct("Controls", 6)?;
+        let mut all = serializer.serialize_struct("Controls", 7)?;
         all.serialize_field("steering", &controls.steering)?;
         all.serialize_field("throttle", &controls.throttle)?;
         all.serialize_field("brake", &controls.brake)?;
         all.serialize_field("gear", &Name(controls.gear))?;
         all.serialize_field("parking_brake", &controls.parking_brake)?;
         all.serialize_field("signals", &Readable(controls.signals))?;
+        all.serialize_field("twist", &controls.twist)?;
         all.end()
     }
 }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tautline_guard::frame::{Control, Frame, Receiver, Sender};
-use tautline_guard::{Controls, LateFrames, Machine, MachineState, Notice, PERIOD, Pauses, Signal};
+use tautline_guard::{
+    Controls, LateFrames, Machine, MachineState, Notice, PERIOD, Pauses, Signal, Twist,
+};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Client};
 use tautline_net::realtime;
@@ -16,13 +18,23 @@ use tautline_units::Instant;
 pub struct Settings {
     /// Age of the newest control frame above which the machine brakes; default 30 ms.
     pub control_timeout: Duration,
-    /// Share of the service brake that the machine applies while it moves, 0 to 1; default 0.5.
+    /// Share of the service brake that an Ackermann machine applies while it moves, 0 to 1; default
+    /// 0.5.
     pub brake: f32,
+    /// Deceleration of any other machine, m/s²; default 1.
+    pub deceleration: f32,
+    /// Deceleration of its turn, rad/s²; default 2.
+    pub yaw_deceleration: f32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { control_timeout: Duration::from_millis(30), brake: 0.5 }
+        Self {
+            control_timeout: Duration::from_millis(30),
+            brake: 0.5,
+            deceleration: 1.0,
+            yaw_deceleration: 2.0,
+        }
     }
 }
 
@@ -127,6 +139,7 @@ impl<M: Machine> Served<M> {
         let controls = Controls {
             throttle: 0.0,
             brake: 1.0,
+            twist: Twist::ZERO,
             signals: self.applied.signals.with_if(Signal::Hazard, was_heard),
             ..self.applied
         };
@@ -149,6 +162,9 @@ struct Follower {
     /// Time at which the machine last braked by itself after a first control frame; `None` before
     /// that.
     silent_at: Option<Instant>,
+    /// Time since which the machine brakes by itself, and the twist that it then had; `None` while
+    /// it follows the guard.
+    alone: Option<(Instant, Twist)>,
     /// Time since which the machine ignores the guard in order to end; `None` before.
     ends_since: Option<Instant>,
 }
@@ -164,6 +180,7 @@ impl Follower {
             pauses: Pauses::default(),
             turned_at: None,
             silent_at: None,
+            alone: None,
             ends_since: None,
         }
     }
@@ -211,17 +228,23 @@ impl Follower {
         let silence = self.heard_at.map(|at| self.pauses.count(now.since(at)));
         let is_heard = silence.is_some_and(|silence| silence <= self.settings.control_timeout);
         if is_heard && self.ends_since.is_none() {
+            self.alone = None;
             return self.controls;
         }
+        let (since, twist) = *self.alone.get_or_insert((now, self.controls.twist));
         if self.heard_at.is_some() {
             self.silent_at = Some(now);
         }
         let stands = stands(state);
         let brake = if stands { 1.0 } else { self.settings.brake };
+        let Settings { deceleration, yaw_deceleration, .. } = self.settings;
+        let passed = now.since(since).as_secs_f32();
+        let slowed = twist.slowed(deceleration, yaw_deceleration, passed);
         Controls {
             throttle: 0.0,
             brake: brake.max(self.controls.brake),
             parking_brake: stands || self.controls.parking_brake,
+            twist: if stands { Twist::ZERO } else { slowed },
             signals: self.controls.signals.with_if(Signal::Hazard, self.heard_at.is_some()),
             ..self.controls
         }
@@ -236,14 +259,16 @@ impl Follower {
     }
 }
 
-/// Returns whether the machine counts as stationary; one with unknown speed does not.
+/// Returns whether the machine counts as stationary: neither one with unknown speed does, nor one
+/// that turns on the spot.
 fn stands(state: &MachineState) -> bool {
-    state.speed.abs() < STANDING_SPEED
+    let moves = |value: f32| value.abs() >= STANDING_SPEED;
+    state.speed.abs() < STANDING_SPEED && !moves(state.sideways_speed) && !moves(state.yaw_rate)
 }
 
 /// Minimum time between two turns: a machine gets at most a thousand a second.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
-/// Speed in m/s below which the machine counts as stationary.
+/// Speed in m/s, and yaw rate in rad/s, below which the machine counts as stationary.
 const STANDING_SPEED: f32 = 0.05;
 /// Time for which a silence of the guard is still reported after its end: ten frames, the maximum
 /// loss within one sequence.
@@ -482,6 +507,24 @@ mod tests {
         let unknown = MachineState { speed: f32::NAN, ..state };
         let alone = follower.controls(&unknown, at(500));
         assert!(alone.brake == 0.5 && !alone.parking_brake);
+    }
+
+    #[test]
+    fn a_machine_with_a_twist_slows_on_its_arc_when_alone() {
+        let twist = Twist { forward: 1.0, sideways: 0.0, yaw_rate: 0.5 };
+        let mut follower = Follower::new(Settings::default());
+        follower.handle(&control(Controls { twist, ..Controls::default() }, at(100)), at(100));
+        let turning = MachineState { yaw_rate: 0.5, ..MachineState::default() };
+        assert_eq!(follower.controls(&turning, at(110)).twist, twist);
+        for passed in (0..1_000).step_by(10) {
+            let alone = follower.controls(&turning, at(140 + passed));
+            let left = 1.0 - passed as f32 * 1e-3;
+            assert!((alone.twist.forward - left).abs() < 1e-3, "{alone:?}");
+            assert!((alone.twist.yaw_rate - 0.5 * left).abs() < 1e-3, "{alone:?}");
+            assert!(!alone.parking_brake, "a turn on the spot is motion");
+        }
+        let alone = follower.controls(&MachineState::default(), at(1_200));
+        assert!(alone.parking_brake && alone.twist == Twist::ZERO);
     }
 
     #[test]

@@ -55,6 +55,8 @@ impl Machine for SimulatedCar {
         MachineState {
             measured_at: now,
             speed: car.speed as f32,
+            sideways_speed: 0.0,
+            yaw_rate: car.yaw_rate as f32,
             steering_angle: car.steering_angle as f32,
             gear: self.controls.gear,
             position: Some(Position {

@@ -3,7 +3,7 @@
 use tautline_guard::act::{Act, Agreement, Deed};
 use tautline_guard::frame::{Absences, Command};
 use tautline_guard::identity::{ActNumber, Console, Stop, Tick};
-use tautline_guard::{Controls, Extra, Reported, Signals};
+use tautline_guard::{Controls, Extra, Reported, Signals, Twist};
 use tautline_message as message;
 use tautline_message::snapshot::Value;
 
@@ -26,6 +26,7 @@ pub(crate) fn proposed(command: &message::Command) -> Asked {
         gear: command.gear,
         parking_brake: false,
         signals: Signals::known(command.signals),
+        twist: Twist::ZERO,
     };
     let console = Console::new(command.console);
     let driven = |console| Command {

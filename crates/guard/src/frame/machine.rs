@@ -3,15 +3,16 @@ use tautline_units::Instant;
 use super::bytes::{Reader, Writer};
 use super::error::Error;
 use super::payload::{Frame, PAYLOAD_AT, TRAILING_BYTES};
+use crate::twist::{SPEED_MOST, YAW_RATE_MOST};
 use crate::{Gear, MachineState, Place, Position, Reported};
 
 /// ```text
-/// 20  machine        54 bytes; the source time is when it was measured
-/// 74  told           f32 each; NaN: not known
+/// 20  machine        62 bytes; the source time is when it was measured
+/// 82  told           f32 each; NaN: not known
 /// ```
 impl Frame for MachineState {
-    /// "TGM1".
-    const DATA_ID: u32 = 0x5447_4D31;
+    /// "TGM2".
+    const DATA_ID: u32 = 0x5447_4D32;
     const BYTES: usize = Self::BYTES_LEAST + REPORTED_BYTES;
     const BYTES_LEAST: usize = PAYLOAD_AT + MACHINE_BYTES;
     type Bytes = [u8; Self::BYTES];
@@ -36,20 +37,24 @@ impl Frame for MachineState {
 ///
 /// ```text
 ///  0  speed           f32  m/s along the machine; NaN: not known
-///  4  steering angle  f32  rad at the road wheels, left positive; NaN: not known
-///  8  gear            u8   0 drive, 1 reverse
-///  9  notices         u32  a bit each: parking brake, local stop, local control, guard silent
-/// 13  faults          u32  a bit each: unreachable, refused, emergency button, steering, drive,
+///  4  sideways speed  f32  m/s, left positive; NaN: not known
+///  8  yaw rate        f32  rad/s, counterclockwise positive; NaN: not known
+/// 12  steering angle  f32  rad at the road wheels, left positive; NaN: not known
+/// 16  gear            u8   0 drive, 1 reverse
+/// 17  notices         u32  a bit each: parking brake, local stop, local control, guard silent
+/// 21  faults          u32  a bit each: unreachable, refused, emergency button, steering, drive,
 ///                          brake, gear, speed, other
-/// 17  signals         u32  as in controls
-/// 21  x, y, heading   f32  m east, m north, rad; NaN as x: not known
-/// 33  latitude        f64  degrees, WGS 84; NaN: not known
-/// 41  longitude       f64  degrees
-/// 49  height          f32  m above the ellipsoid; NaN: not known
-/// 53  reserved        u8   0
+/// 25  signals         u32  as in controls
+/// 29  x, y, heading   f32  m east, m north, rad; NaN as x: not known
+/// 41  latitude        f64  degrees, WGS 84; NaN: not known
+/// 49  longitude       f64  degrees
+/// 57  height          f32  m above the ellipsoid; NaN: not known
+/// 61  reserved        u8   0
 /// ```
 pub(super) fn write_machine(machine: &MachineState, writer: &mut Writer<'_>) {
     writer.f32(machine.speed);
+    writer.f32(machine.sideways_speed);
+    writer.f32(machine.yaw_rate);
     writer.f32(machine.steering_angle);
     writer.u8(machine.gear.number());
     writer.set(machine.notices);
@@ -75,6 +80,8 @@ pub(super) fn read_machine(
     reader: &mut Reader<'_>,
 ) -> Result<MachineState, Error> {
     let speed = reader.f32_within(SPEED_MOST);
+    let sideways_speed = reader.f32_within(SPEED_MOST);
+    let yaw_rate = reader.f32_within(YAW_RATE_MOST);
     let steering_angle = reader.f32_within(ANGLE_MOST);
     let gear = reader.choice(Gear::from_number)?;
     let (notices, faults, signals) = (reader.set()?, reader.set()?, reader.set()?);
@@ -96,6 +103,8 @@ pub(super) fn read_machine(
     Ok(MachineState {
         measured_at,
         speed,
+        sideways_speed,
+        yaw_rate,
         steering_angle,
         gear,
         position,
@@ -119,8 +128,6 @@ fn read_reported(reader: &mut Reader<'_>) -> Reported {
     Reported::from_numbers([(); Reported::COUNT].map(|()| reader.trailing_f32()))
 }
 
-/// Greatest valid speed in m/s: faster than any machine driven by sight.
-const SPEED_MOST: f32 = 150.0;
 /// Greatest valid steering angle in rad: a road wheel at a right angle.
 const ANGLE_MOST: f32 = core::f32::consts::FRAC_PI_2;
 /// Greatest valid x or y of a position in m: from a pole to the equator, the range of telemetry.
@@ -130,6 +137,6 @@ const HEADING_MOST: f32 = 1e6;
 /// Greatest valid height or depth in m: beyond any sea and any flight.
 const HEIGHT_MOST: f32 = 1e5;
 /// Size of a machine's state in bytes, without its optional numbers.
-pub(super) const MACHINE_BYTES: usize = 54;
+pub(super) const MACHINE_BYTES: usize = 62;
 /// Total size in bytes of a machine's optional numbers.
 const REPORTED_BYTES: usize = TRAILING_BYTES * Reported::COUNT;

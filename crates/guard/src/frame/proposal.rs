@@ -124,23 +124,23 @@ pub type Troubles = Set<Trouble>;
 ///  28  sequence            u64  of the command
 ///  36  console             u64  0: there is no command, and what else is the command's is 0
 ///  44  successor           u64  0: none
-///  52  controls            18 bytes
-///  70  dead man            u8   0 absent, 1 held, 2 released
-///  71  absences            u32  a bit each: console gone, page hidden, focus lost, inputs unhealthy,
+///  52  controls            30 bytes
+///  82  dead man            u8   0 absent, 1 held, 2 released
+///  83  absences            u32  a bit each: console gone, page hidden, focus lost, inputs unhealthy,
 ///                               unknown, which every other bit counts as
-///  75  cited               u32  0: none
-///  79  age of the command  u16  ms, all ones: not known
-///  81  emergency stop      u32  0: none
-///  85  act's console       u64
-///  93  act's number        u32  0: there is no act, and what else is the act's is 0
-///  97  act's deed          u8   1 arm, 2 reset, 3 park, 4 take over, 5 check the steering,
+///  87  cited               u32  0: none
+///  91  age of the command  u16  ms, all ones: not known
+///  93  emergency stop      u32  0: none
+///  97  act's console       u64
+/// 105  act's number        u32  0: there is no act, and what else is the act's is 0
+/// 109  act's deed          u8   1 arm, 2 reset, 3 park, 4 take over, 5 check the steering,
 ///                               6 steering agrees, 7 is wrong, 8 is unseen
-///  98  act's stop          u32  of a reset; else 0
-/// 102  age of the act      u16  ms, all ones: not known
+/// 110  act's stop          u32  of a reset; else 0
+/// 114  age of the act      u16  ms, all ones: not known
 /// ```
 impl Frame for Proposal {
-    /// "TGP1".
-    const DATA_ID: u32 = 0x5447_5031;
+    /// "TGP2".
+    const DATA_ID: u32 = 0x5447_5032;
     const BYTES: usize = PAYLOAD_AT + 66 + CONTROLS_BYTES;
     type Bytes = [u8; Self::BYTES];
     const ZEROS: Self::Bytes = [0; Self::BYTES];

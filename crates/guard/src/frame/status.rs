@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::envelope::Limits;
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::set::numbered;
-use crate::{Cause, Controls, MachineState, Mode, Reported, Why};
+use crate::{Cause, Controls, MachineState, Mode, Motion, Reported, Why};
 
 /// Status from the guard to the vehicle, sent every step. The vehicle stamps pictures with the
 /// newest tick and forwards the rest to the person.
@@ -52,6 +52,12 @@ pub struct Status {
     pub command_age: Option<Duration>,
     /// Maximum speed allowed now, m/s.
     pub speed_bound: f32,
+    /// Maximum sideways speed allowed now, m/s; 0 unless the machine is omni.
+    pub sideways_speed_bound: f32,
+    /// Maximum yaw rate allowed now, rad/s; 0 of an Ackermann machine.
+    pub yaw_rate_bound: f32,
+    /// Kind of the machine's motion: which set points a command must have.
+    pub motion: Motion,
     /// Which of picture age and command timeout stops the machine next if no more input arrives,
     /// and the time until then; `None` unless the machine is armed or driven.
     pub countdown: Option<(Cause, Duration)>,
@@ -116,6 +122,8 @@ pub struct Budget {
     pub deceleration: f32,
     /// Rate at which a manoeuvre's deceleration rises, m/s³.
     pub jerk: f32,
+    /// Deceleration of a manoeuvre's turn, rad/s²; 0 of an Ackermann machine.
+    pub yaw_deceleration: f32,
     /// Time without a fresh command after which the machine is stopped; `None` from a build that
     /// does not send it.
     pub command_timeout: Option<Duration>,
@@ -131,6 +139,7 @@ impl Budget {
             deceleration_begin: manoeuvre.deceleration_begin,
             deceleration: manoeuvre.deceleration,
             jerk: manoeuvre.jerk,
+            yaw_deceleration: 0.0,
             command_timeout: Some(latency.command_timeout),
         }
     }
@@ -164,34 +173,38 @@ pub struct Counts {
 ///  72  loop age            u16  ms, all ones: not known
 ///  74  command age         u16  ms, all ones: not known
 ///  76  speed bound         f32  m/s
-///  80  countdown's cause   u8
-///  81  countdown           u16  ms, all ones: none
-///  83  limits              u32  a bit each: speed, acceleration, deceleration, steering angle,
-///                               steering rate, gear
-///  87  commands stale      u32
-///  91  ticks refused       u32
-///  95  acts refused        u32
-///  99  controls applied    18 bytes
-/// 117  machine's age       u16  ms, all ones: it never spoke
-/// 119  measured            u64  nanoseconds by the machine's clock
-/// 127  machine             54 bytes
-/// 181  black box           u8
-/// 182  picture age max     u16  ms
-/// 184  command age max     u16  ms
-/// 186  deceleration begin  f32  m/s²
-/// 190  deceleration        f32  m/s²
-/// 194  jerk                f32  m/s³
-/// 198  told                f32 each; NaN: not known
-/// 210  command timeout     f32  ms; NaN: not known
+///  80  sideways bound      f32  m/s
+///  84  yaw rate bound      f32  rad/s
+///  88  motion              u8   0 ackermann, 1 differential, 2 omni
+///  89  countdown's cause   u8
+///  90  countdown           u16  ms, all ones: none
+///  92  limits              u32  a bit each: speed, acceleration, deceleration, steering angle,
+///                               steering rate, gear, yaw rate, yaw acceleration, wheel speed
+///  96  commands stale      u32
+/// 100  ticks refused       u32
+/// 104  acts refused        u32
+/// 108  controls applied    30 bytes
+/// 138  machine's age       u16  ms, all ones: it never spoke
+/// 140  measured            u64  nanoseconds by the machine's clock
+/// 148  machine             62 bytes
+/// 210  black box           u8
+/// 211  picture age max     u16  ms
+/// 213  command age max     u16  ms
+/// 215  deceleration begin  f32  m/s²
+/// 219  deceleration        f32  m/s²
+/// 223  jerk                f32  m/s³
+/// 227  yaw deceleration    f32  rad/s²
+/// 231  told                f32 each; NaN: not known
+/// 243  command timeout     f32  ms; NaN: not known
 /// ```
 ///
-/// The numbers from byte 198 on are one list, which grows at its end only: a new optional number of
+/// The numbers from byte 231 on are one list, which grows at its end only: a new optional number of
 /// the machine follows the command timeout.
 impl Frame for Status {
-    /// "TGS1".
-    const DATA_ID: u32 = 0x5447_5331;
+    /// "TGS2".
+    const DATA_ID: u32 = 0x5447_5332;
     const BYTES: usize = Self::BYTES_LEAST + TRAILING_BYTES * NUMBERS;
-    const BYTES_LEAST: usize = PAYLOAD_AT + 79 + CONTROLS_BYTES + 10 + MACHINE_BYTES + 17;
+    const BYTES_LEAST: usize = PAYLOAD_AT + 88 + CONTROLS_BYTES + 10 + MACHINE_BYTES + 21;
     type Bytes = [u8; Self::BYTES];
     const ZEROS: Self::Bytes = [0; Self::BYTES];
 
@@ -217,6 +230,9 @@ impl Frame for Status {
         writer.millis(self.loop_age);
         writer.millis(self.command_age);
         writer.f32(self.speed_bound);
+        writer.f32(self.sideways_speed_bound);
+        writer.f32(self.yaw_rate_bound);
+        writer.u8(self.motion.number());
         writer.u8(self.countdown.map_or(0, |(cause, _)| cause.number()));
         writer.millis(self.countdown.map(|(_, left)| left));
         writer.set(self.limits);
@@ -234,6 +250,7 @@ impl Frame for Status {
         writer.f32(self.budget.deceleration_begin);
         writer.f32(self.budget.deceleration);
         writer.f32(self.budget.jerk);
+        writer.f32(self.budget.yaw_deceleration);
         for number in numbers(&machine.told, self.budget.command_timeout) {
             writer.f32(number.unwrap_or(f32::NAN));
         }
@@ -252,6 +269,8 @@ impl Frame for Status {
         let (holder, session) = (Console::new(reader.u64()), Session::new(reader.u32()));
         let (loop_age, command_age) = (reader.millis(), reader.millis());
         let speed_bound = reader.f32();
+        let (sideways_speed_bound, yaw_rate_bound) = (reader.f32(), reader.f32());
+        let motion = reader.choice(Motion::from_number)?;
         let cause = reader.choice(Cause::from_number)?;
         let countdown = reader.millis().map(|left| (cause, left));
         let limits = reader.set()?;
@@ -270,6 +289,7 @@ impl Frame for Status {
             deceleration_begin: reader.f32(),
             deceleration: reader.f32(),
             jerk: reader.f32(),
+            yaw_deceleration: reader.f32(),
             command_timeout: None,
         };
         let (told, command_timeout) = parts([(); NUMBERS].map(|()| reader.trailing_f32()));
@@ -291,6 +311,9 @@ impl Frame for Status {
             loop_age,
             command_age,
             speed_bound,
+            sideways_speed_bound,
+            yaw_rate_bound,
+            motion,
             countdown,
             limits,
             counts,

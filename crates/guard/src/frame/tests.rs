@@ -7,8 +7,8 @@ use super::*;
 use crate::act::{Act, Answer, Blocker, Deed, Outcome};
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::{
-    Cause, Controls, Fault, Gear, MachineState, Mode, Notice, Place, Position, Reported, Signal,
-    Why,
+    Cause, Controls, Fault, Gear, MachineState, Mode, Motion, Notice, Place, Position, Reported,
+    Signal, Twist, Why,
 };
 
 fn full_proposal() -> Proposal {
@@ -27,6 +27,7 @@ fn full_proposal() -> Proposal {
                 gear: Gear::Reverse,
                 parking_brake: false,
                 signals: [Signal::Lights, Signal::Left].into_iter().collect(),
+                twist: Twist { forward: 1.25, sideways: -0.5, yaw_rate: 0.75 },
             },
             dead_man: DeadMan::Held,
             absences: Absences::of(Absence::FocusLost),
@@ -47,6 +48,8 @@ fn full_machine() -> MachineState {
     MachineState {
         measured_at: Instant::from_millis(1_234),
         speed: 8.5,
+        sideways_speed: 0.25,
+        yaw_rate: -0.5,
         steering_angle: -0.125,
         gear: Gear::Drive,
         position: Some(Position { x: 100.5, y: -20.25, heading: 1.5 }),
@@ -68,6 +71,7 @@ fn full_control() -> Control {
             brake: 0.5,
             parking_brake: true,
             signals: [Signal::Hazard].into_iter().collect(),
+            twist: Twist { forward: -0.25, sideways: 0.125, yaw_rate: 1.5 },
             ..Controls::default()
         },
     }
@@ -98,6 +102,9 @@ fn full_status() -> Status {
         loop_age: Some(Duration::from_millis(260)),
         command_age: None,
         speed_bound: 11.5,
+        sideways_speed_bound: 0.5,
+        yaw_rate_bound: 1.5,
+        motion: Motion::Omni,
         countdown: Some((Cause::PictureAge, Duration::from_millis(240))),
         limits: [crate::envelope::Limit::Speed].into_iter().collect(),
         counts: Counts { commands_stale: 1, ticks_refused: 2, acts_refused: 3 },
@@ -110,6 +117,7 @@ fn full_status() -> Status {
             deceleration_begin: 1.5,
             deceleration: 4.0,
             jerk: 5.0,
+            yaw_deceleration: 2.5,
             command_timeout: Some(Duration::from_millis(300)),
         },
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 use tautline_guard::act::Blocker;
 use tautline_guard::envelope::Limit;
 use tautline_guard::frame::{Absence, BYTES_MAX, BlackBox, Frame, Status};
-use tautline_guard::{Cause, Fault, Gear, Member, Mode, Notice, Reported, Signal};
+use tautline_guard::{Cause, Fault, Gear, Member, Mode, Motion, Notice, Reported, Signal};
 use tautline_message::Sight;
 use tautline_transport::rate;
 
@@ -51,6 +51,7 @@ fn page() -> String {
     list(&mut text, "GUARD_MODES", "GuardMode", &names::<Mode>());
     list(&mut text, "CAUSES", "Cause", &names::<Cause>());
     list(&mut text, "BLOCKERS", "Blocker", &names::<Blocker>());
+    list(&mut text, "MOTIONS", "Motion", &names::<Motion>());
     list(&mut text, "LIMITS", "Limit", &names::<Limit>());
     list(&mut text, "FAULTS", "Fault", &names::<Fault>());
     list(&mut text, "NOTICES", "Notice", &names::<Notice>());

@@ -60,6 +60,7 @@ fn budget(budget: &Budget) -> Value {
         "deceleration_begin": budget.deceleration_begin,
         "deceleration": budget.deceleration,
         "jerk": budget.jerk,
+        "yaw_deceleration": budget.yaw_deceleration,
     })
 }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::*;
 use crate::frame::{DeadMan, decode, encode};
-use crate::{Gear, Set};
+use crate::{Gear, Set, Twist};
 
 /// Returns the set of those bits that have a meaning.
 fn set<E: crate::Member>(bits: u32) -> Set<E> {
@@ -13,11 +13,13 @@ fn set<E: crate::Member>(bits: u32) -> Set<E> {
 
 prop_compose! {
     fn any_controls()(
-        shares in any::<[u32; 3]>(), is_reverse: bool, parking_brake: bool, signals: u32,
+        shares in any::<[u32; 6]>(), is_reverse: bool, parking_brake: bool, signals: u32,
     ) -> Controls {
-        let [steering, throttle, brake] = shares.map(f32::from_bits);
+        let [steering, throttle, brake, forward, sideways, yaw_rate] = shares.map(f32::from_bits);
+        let twist = Twist { forward, sideways, yaw_rate };
         let gear = if is_reverse { Gear::Reverse } else { Gear::Drive };
-        Controls { steering, throttle, brake, gear, parking_brake, signals: set(signals) }
+        let signals = set(signals);
+        Controls { steering, throttle, brake, gear, parking_brake, signals, twist }
     }
 }
 
@@ -74,12 +76,14 @@ prop_compose! {
 
 prop_compose! {
     fn any_machine()(
-        measured: u64, numbers in any::<[u32; 2]>(), is_sane: bool, notices in 0_u32..32, faults: u32,
+        measured: u64, numbers in any::<[u32; 4]>(), is_sane: bool, notices in 0_u32..32, faults: u32,
     ) -> MachineState {
-        let [speed, steering_angle] = numbers.map(f32::from_bits);
+        let [speed, sideways_speed, yaw_rate, steering_angle] = numbers.map(f32::from_bits);
         let wild = MachineState {
             measured_at: Instant::from_nanos(measured),
             speed,
+            sideways_speed,
+            yaw_rate,
             steering_angle,
             notices: set(notices),
             faults: set(faults),

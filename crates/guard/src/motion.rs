@@ -1,0 +1,18 @@
+use crate::set::numbered;
+
+numbered! {
+    /// A kind of motion: which set points move a machine, and what it must not do.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+    pub enum Motion {
+        /// Wheels that steer, pedals and a gear, as in a car.
+        #[default]
+        #[serde(rename = "ackermann")]
+        Ackermann = 0,
+        /// Two wheels or tracks whose speeds differ: forward speed and yaw rate.
+        #[serde(rename = "differential")]
+        Differential = 1,
+        /// Wheels that also roll sideways: forward and sideways speed, and yaw rate.
+        #[serde(rename = "omni")]
+        Omni = 2,
+    }
+}
