@@ -11,13 +11,16 @@ use tautline_guard::act::{Act, Deed};
 use tautline_guard::frame::{Absences, Command, DeadMan, Proposal, Status, decode, encode};
 use tautline_guard::identity::{ActNumber, Console, Session, Stop, Tick};
 use tautline_guard::{
-    self as guard, Cause, Config, Controls, Gear, Guard, MachineState, Member, Mode, Output, Set,
+    self as guard, Cause, Config, Controls, Gear, Guard, MachineState, Member, Mode, Motion,
+    Output, Set, Twist,
 };
 use tautline_units::Instant;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Input(bytes);
-    let mut guard = Guard::new(Config::default(), Tick::new(1_000).expect("not 0"));
+    let kinds = [Config::car(), Config::robot(), Config::rover(), Config::cart()];
+    let config = kinds[usize::from(input.byte() % 4)];
+    let mut guard = Guard::new(config, Tick::new(1_000).expect("not 0"));
     let mut world = World::new();
     let mut last = None;
     while !input.is_empty() {
@@ -31,21 +34,32 @@ fuzz_target!(|bytes: &[u8]| {
         for _ in 0..=input.up_to(40) {
             let frames = world.frames();
             let output = guard.step(&frames, world.now);
-            check(&frames, &output, last.as_ref(), &world);
+            check(&config, &frames, &output, last.as_ref(), &world);
             last = Some(output);
             world.now += Duration::from_millis(10);
         }
     }
 });
 
-fn check(frames: &guard::Input, output: &Output, last: Option<&Output>, world: &World) {
+fn check(
+    config: &Config,
+    frames: &guard::Input,
+    output: &Output,
+    last: Option<&Output>,
+    world: &World,
+) {
     let (status, controls) = (&output.status, output.control.controls);
     let before = last.map_or(Mode::Held, |last| last.status.mode);
     assert_eq!(controls, controls.sane());
+    assert_eq!(controls, controls.of(config.machine.motion));
     assert!(controls.throttle == 0.0 || status.mode.is_driving(), "{status:?}");
+    let is_braked = match config.machine.motion {
+        Motion::Ackermann => controls.brake > 0.0,
+        Motion::Differential | Motion::Omni => controls.twist == Twist::ZERO,
+    };
     match status.mode {
-        Mode::Held => assert!(controls.brake > 0.0, "a held machine is braked: {controls:?}"),
-        Mode::Armed => assert!(controls.brake > 0.0 && before != Mode::Manoeuvre),
+        Mode::Held => assert!(is_braked, "a held machine is braked: {controls:?}"),
+        Mode::Armed => assert!(is_braked && before != Mode::Manoeuvre),
         Mode::Driving | Mode::Limited => {
             assert!(matches!(before, Mode::Armed | Mode::Driving | Mode::Limited), "{before:?}");
         }
@@ -127,7 +141,7 @@ impl World {
 
     fn change(&mut self, input: &mut Input<'_>, last: Option<&Output>) {
         let status = last.map(|last| last.status);
-        match input.up_to(17) {
+        match input.up_to(20) {
             0 => self.speaks = !self.speaks,
             1 => self.answers = !self.answers,
             2 => self.commands = !self.commands,
@@ -150,14 +164,19 @@ impl World {
             12 => self.proposal.troubles = set(input),
             13 => self.proposal.emergency_stop = ActNumber::new(u32::from(input.byte() % 4)),
             14 => self.proposal.act = None,
-            15 => self.machine.speed = 0.0,
+            15 => {
+                self.machine.speed = 0.0;
+                (self.machine.sideways_speed, self.machine.yaw_rate) = (0.0, 0.0);
+            }
+            16 => self.machine.sideways_speed = number(input),
+            17 => self.machine.yaw_rate = number(input),
             _ => self.change_command(input, status),
         }
     }
 
     fn change_command(&mut self, input: &mut Input<'_>, status: Option<Status>) {
         let Some(command) = &mut self.proposal.command else { return };
-        match input.up_to(8) {
+        match input.up_to(11) {
             0 => command.console = Console::new(u64::from(input.byte() % 3) + 7).expect("not 0"),
             1 => command.successor = Console::new(u64::from(input.byte() % 3) + 6),
             2 => command.controls.throttle = number(input),
@@ -165,7 +184,10 @@ impl World {
             4 => command.controls.steering = number(input),
             5 => command.controls.gear = [Gear::Drive, Gear::Reverse][input.up_to(1)],
             6 => command.absences = set(input),
-            7 => command.age = Some(Duration::from_millis(u64::from(input.byte()) * 2)),
+            7 => command.controls.twist.forward = number(input),
+            8 => command.controls.twist.sideways = number(input),
+            9 => command.controls.twist.yaw_rate = number(input),
+            10 => command.age = Some(Duration::from_millis(u64::from(input.byte()) * 2)),
             _ => match input.byte() {
                 255 => command.cited = Tick::new(input.word() as u32),
                 _ => command.cited = status.map(|status| status.tick),

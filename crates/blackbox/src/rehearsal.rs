@@ -6,7 +6,9 @@ use std::time::Duration;
 use tautline_guard::act::{Act, Deed};
 use tautline_guard::frame::{self, Absences, BlackBox, Command, DeadMan, Frame, Proposal};
 use tautline_guard::identity::{ActNumber, Console, Session, Tick};
-use tautline_guard::{Controls, Guard, Input, MachineState, Mode, Output, Place, Position};
+use tautline_guard::{
+    Config, Controls, Guard, Input, MachineState, Mode, Motion, Output, Place, Position, Twist,
+};
 use tautline_units::Instant;
 
 /// State of person, vehicle and machine; tests change it between steps.
@@ -25,6 +27,11 @@ pub(crate) struct Rehearsal {
 
 impl Rehearsal {
     pub(crate) fn new() -> Self {
+        Self::of(Config::car())
+    }
+
+    /// Returns the rehearsal of a machine with these settings.
+    pub(crate) fn of(config: Config) -> Self {
         let command = Command {
             sequence: 0,
             console: Console::new(0xC0FF_EEC0_FFEE).unwrap(),
@@ -43,7 +50,7 @@ impl Rehearsal {
             ..MachineState::default()
         };
         Self {
-            guard: Guard::new(tautline_guard::Config::default(), Tick::new(FIRST_TICK).unwrap()),
+            guard: Guard::new(config, Tick::new(FIRST_TICK).unwrap()),
             now: Instant::from_millis(5_000),
             proposal,
             machine,
@@ -77,9 +84,14 @@ impl Rehearsal {
             let output = step(&mut self.guard, &input, self.now);
             (self.tick, self.mode) = (output.status.tick.get(), output.status.mode);
             let controls = output.control.controls;
-            let pull = 4.2 * controls.throttle - 8.0 * controls.brake;
             let before = self.machine.speed;
-            self.machine.speed = (before + pull * 0.01).max(0.0);
+            if self.guard.config().machine.motion == Motion::Ackermann {
+                let pull = 4.2 * controls.throttle - 8.0 * controls.brake;
+                self.machine.speed = (before + pull * 0.01).max(0.0);
+            } else {
+                self.machine.speed += (controls.twist.forward - before) * 0.1;
+                self.machine.yaw_rate += (controls.twist.yaw_rate - self.machine.yaw_rate) * 0.1;
+            }
             self.machine.steering_angle = 0.52 * controls.steering;
             self.machine.told.acceleration_along = Some((self.machine.speed - before) * 100.0);
         }
@@ -93,8 +105,9 @@ impl Rehearsal {
     }
 
     pub(crate) fn throttle(&mut self, share: f32) {
+        let twist = Twist { forward: share, sideways: 0.0, yaw_rate: share };
         self.controls_of().controls =
-            Controls { throttle: share, steering: 0.1, ..Default::default() };
+            Controls { throttle: share, steering: 0.1, twist, ..Default::default() };
     }
 
     pub(crate) fn mode(&self) -> Mode {

@@ -86,9 +86,13 @@ impl Enroll {
         let folder = self.folder.display();
         let (role, steps) = match role {
             Role::Vehicle => {
-                let (owner, is_dead_man_required) = self.owner.clone().ask()?.settings()?;
+                let answers = self.owner.clone().ask()?;
+                let (owner, is_dead_man_required) = answers.settings()?;
+                let blanks = answers.blanks_words()?.map_or_else(String::new, |it| it + "\n");
                 for (file, text) in vehicle_files(&name, host, server, &keys, &owner) {
-                    put(&self.folder.join(file), &text)?;
+                    if self.owner.has(file) {
+                        put(&self.folder.join(file), &text)?;
+                    }
                 }
                 if !keys.is_empty() {
                     let file = self.folder.join("vehicle.toml");
@@ -98,7 +102,7 @@ impl Enroll {
                     "tautline guard --config {folder}/guard.toml\n  \
                      tautline car --config {folder}/car.toml\n  \
                      tautline vehicle --config {folder}/vehicle.toml\n\
-                     or all at once, with a simulated car as long as car.toml is there: tautline up {folder}\n{}",
+                     or all at once, with a simulated car as long as car.toml is there: tautline up {folder}\n{blanks}{}",
                     dead_man_words(is_dead_man_required)
                 );
                 ("vehicle", steps)

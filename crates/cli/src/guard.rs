@@ -13,6 +13,7 @@ use tautline_guard::identity::Stop;
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Server};
 use tautline_net::realtime;
+use tautline_net::settings::Faults;
 use tautline_net::unavailable;
 use tautline_port::keeper::{self, Keeper};
 use tautline_port::latch;
@@ -94,7 +95,7 @@ impl Guard {
         if let Some(folder) = self.blackbox {
             config.blackbox.get_or_insert_default().folder = folder;
         }
-        right(config.guard.validate().map_err(Into::into))?;
+        right(checked(&config.guard))?;
         let first_tick = keeper::first_tick()?;
         let latched = latch::read_latch(&config.latch).unwrap_or_else(|error| {
             let error = format!("{error:#}");
@@ -143,6 +144,16 @@ impl Guard {
         tracing::info!(transitions, "the guard ends; the machine stops by itself");
         ended
     }
+}
+
+/// Checks the settings of the guard itself.
+///
+/// # Errors
+/// A line for each fault.
+fn checked(config: &tautline_guard::Config) -> anyhow::Result<()> {
+    let mut faults = Faults::default();
+    config.faults().for_each(|fault| faults.add(fault.to_string()));
+    faults.finish()
 }
 
 /// Returns the recorder of the black box; `None` if the settings have none.

@@ -71,6 +71,9 @@ impl Init {
         }
         answer!("{}", self.next_steps(&host).trim_end());
         if !self.by_code {
+            if let Some(words) = self.owner.blanks_words()? {
+                answer!("{words}");
+            }
             answer!("{}", dead_man_words(is_dead_man_required));
         }
         Ok(())
@@ -132,7 +135,9 @@ impl Init {
                     &[operator],
                     &self.owner.settings()?.0,
                 ) {
-                    write(&format!("vehicle/{file}"), text)?;
+                    if self.owner.has(file) {
+                        write(&format!("vehicle/{file}"), text)?;
+                    }
                 }
                 let file = self.folder.join("vehicle/vehicle.toml");
                 settings::read::<tautline_vehicle::Config>(&file)?.validate()?;

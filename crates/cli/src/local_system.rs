@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use crate::coding::Coding;
+use crate::preset::Preset;
 use crate::source::Source;
 use crate::{keys, local};
 
@@ -333,9 +334,10 @@ impl Plan {
         write(
             "guard",
             format!(
-                "vehicle = {vehicle_side:?}\nmachine = {machine_side:?}\nlatch = {:?}\n{}{SIMULATED}",
+                "vehicle = {vehicle_side:?}\nmachine = {machine_side:?}\nlatch = {:?}\n{}{}{SIMULATED}",
                 folder.join("latch"),
-                blackbox.unwrap_or_default()
+                blackbox.unwrap_or_default(),
+                Preset::Simulated.settings(&[])
             ),
         )?;
         let car_metrics = port()?;

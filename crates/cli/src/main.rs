@@ -28,6 +28,7 @@ mod missing;
 mod operator;
 mod owner;
 mod path_size;
+mod preset;
 #[cfg(feature = "lab")]
 mod probe;
 mod reach;

@@ -5,18 +5,29 @@ use std::io::{BufRead, IsTerminal, Write};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
+use crate::preset::{self, Preset};
+
 /// The owner's answers about a machine; those without a flag are asked for at a terminal.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Owner {
-    /// Mass of the machine with its heaviest load, in kg [default: asked at a terminal, else 1400]
+    /// Kind of the machine, whose settings are written. Numbers that only its owner knows are asked
+    /// at a terminal, else left blank; the guard does not start with blanks
+    #[arg(long, value_enum, default_value_t)]
+    machine: Preset,
+    /// Mass of the machine with its heaviest load, in kg [default: asked at a terminal, else that
+    /// of the simulated car, or blank]
     #[arg(long, value_name = "KG")]
     mass_kg: Option<f32>,
-    /// Maximum speed for a person who drives it, in m/s [default: asked at a terminal, else 15]
+    /// Maximum speed for a person who drives it, in m/s [default: asked at a terminal, else that of
+    /// the simulated car, or blank]
     #[arg(long, value_name = "M_PER_S")]
     speed_max: Option<f32>,
     /// Require a dead-man input to be held while driving [default: asked at a terminal, else auto]
     #[arg(long, value_enum)]
     dead_man: Option<DeadMan>,
+    /// Further answers, by their settings.
+    #[arg(skip)]
+    others: Vec<(&'static str, f32)>,
 }
 
 /// The dead-man input of a machine.
@@ -45,24 +56,42 @@ impl Owner {
     }
 
     fn ask_by(self, input: &mut impl BufRead, output: &mut impl Write) -> anyhow::Result<Self> {
-        let Self { mut mass_kg, mut speed_max, mut dead_man } = self;
+        let Self { machine, mut mass_kg, mut speed_max, mut dead_man, mut others } = self;
+        let otherwise = |setting| match machine.default_of(setting) {
+            Some(number) => number.to_string(),
+            None => "blank".to_owned(),
+        };
         if mass_kg.is_none() {
-            let question = "Mass of the machine with its heaviest load, in kg [1400]: ";
-            mass_kg = answer(question, input, output, |line| line.parse().ok())?;
+            let question = format!(
+                "Mass of the machine with its heaviest load, in kg [{}]: ",
+                otherwise(MASS)
+            );
+            mass_kg = answer(&question, input, output, |line| line.parse().ok())?;
         }
         if speed_max.is_none() {
-            let question = "Most speed that a person may drive it at, in m/s [15]: ";
-            speed_max = answer(question, input, output, |line| line.parse().ok())?;
+            let question = format!(
+                "Most speed that a person may drive it at, in m/s [{}]: ",
+                otherwise(SPEED)
+            );
+            speed_max = answer(&question, input, output, |line| line.parse().ok())?;
+        }
+        for (setting, about) in machine.blanks() {
+            if [MASS, SPEED].contains(&setting) {
+                continue;
+            }
+            let question = format!("{setting}, {about} [blank]: ");
+            let number = answer(&question, input, output, |line| line.parse().ok())?;
+            others.extend(number.map(|number| (setting, number)));
         }
         if dead_man.is_none() {
-            let so_far = Self { mass_kg, speed_max, dead_man };
+            let so_far = Self { machine, mass_kg, speed_max, dead_man, others: others.clone() };
             let derived = if so_far.settings()?.1 { "required" } else { "not required" };
             let question = format!(
                 "Must a person hold a dead-man input to drive it (yes, no, auto)? By mass and speed it is {derived} [auto]: "
             );
             dead_man = answer(&question, input, output, |line| DeadMan::from_str(line, true).ok())?;
         }
-        Ok(Self { mass_kg, speed_max, dead_man })
+        Ok(Self { machine, mass_kg, speed_max, dead_man, others })
     }
 
     /// Returns these answers as sections of a guard's settings file, and whether they, with the
@@ -71,23 +100,38 @@ impl Owner {
     /// # Errors
     /// Fails if a guard rejects the answers.
     pub(crate) fn settings(&self) -> anyhow::Result<(String, bool)> {
-        let mut text = String::new();
-        if let Some(mass) = self.mass_kg {
-            text += &format!("[guard.machine]\nmass_kg = {mass:?}\n");
-        }
-        if let Some(speed) = self.speed_max {
-            text += &format!("[guard.envelope]\nspeed_max_m_per_s = {speed:?}\n");
-        }
+        let others = self.others.iter().map(|(setting, number)| (*setting, Some(*number)));
+        let answers: Vec<_> =
+            [(MASS, self.mass_kg), (SPEED, self.speed_max)].into_iter().chain(others).collect();
+        let mut text = self.machine.settings(&answers);
         match self.dead_man {
             Some(DeadMan::Yes) => text += "[guard.presence]\ndead_man_required = true\n",
             Some(DeadMan::No) => text += "[guard.presence]\ndead_man_required = false\n",
             Some(DeadMan::Auto) | None => {}
         }
-        let table: toml::Table = text.parse().context("the answers make no settings")?;
-        let guard = table.get("guard").cloned().unwrap_or_else(|| toml::Table::new().into());
-        let config: tautline_guard::Config = guard.try_into()?;
-        config.validate()?;
+        let config = preset::checked(&text)?;
         Ok((text, config.requires_dead_man()))
+    }
+}
+
+impl Owner {
+    /// Returns whether this file belongs to the machine: a simulated car stands in for no robot.
+    pub(crate) fn has(&self, file: &str) -> bool {
+        file != "car.toml" || self.machine.is_like_a_car()
+    }
+
+    /// Returns a text for the owner if numbers are still to be filled in.
+    ///
+    /// # Errors
+    /// Fails if a guard rejects the answers.
+    pub(crate) fn blanks_words(&self) -> anyhow::Result<Option<String>> {
+        let count = preset::blanks(&preset::checked(&self.settings()?.0)?);
+        Ok((count > 0).then(|| {
+            format!(
+                "Fill in the numbers that only you know: they are marked FILL IN in guard.toml ({count}). \
+                 The guard does not start without them."
+            )
+        }))
     }
 }
 
@@ -117,6 +161,8 @@ fn answer<T>(
 }
 
 const TRIES: usize = 5;
+const MASS: &str = "mass_kg";
+const SPEED: &str = "speed_max_m_per_s";
 
 #[cfg(test)]
 mod tests {
@@ -137,8 +183,28 @@ mod tests {
         assert!(!is_required);
         let (owner, shown) = asked("\nfast\n\nno\n").unwrap();
         assert!(shown.contains("By mass and speed it is required"), "{shown}");
-        assert_eq!(owner.settings().unwrap().0, "[guard.presence]\ndead_man_required = false\n");
+        let (text, _) = owner.settings().unwrap();
+        assert!(text.contains("mass_kg = 1400.0\n"), "{text}");
+        assert!(text.ends_with("[guard.presence]\ndead_man_required = false\n"), "{text}");
         assert!(asked(&"?\n".repeat(9)).is_err());
+    }
+
+    #[test]
+    fn an_owner_of_a_robot_is_asked_for_what_only_the_owner_knows() {
+        let robot = || Owner { machine: Preset::Robot, ..Owner::default() };
+        let mut shown = Vec::new();
+        let lines = "60\n1.5\n0.5\n\n1.8\n2.5\n1.5\n\n";
+        let owner = robot().ask_by(&mut lines.as_bytes(), &mut shown).unwrap();
+        let shown = String::from_utf8(shown).unwrap();
+        assert!(shown.contains("length_m, of the machine, which a turn swings [blank]"), "{shown}");
+        let (text, is_required) = owner.settings().unwrap();
+        assert!(text.contains("track_width_m = 0.5\n") && text.contains("mass_kg = 60.0\n"));
+        assert_eq!(text.matches("FILL IN").count(), 1 + 1, "the length, and what it means: {text}");
+        assert!(is_required, "while something is not known");
+        assert!(owner.blanks_words().unwrap().unwrap().contains("guard.toml (1)"));
+        let wrong = Owner { speed_max: Some(99.0), mass_kg: Some(-1.0), ..robot() };
+        let told = wrong.settings().unwrap_err().to_string();
+        assert!(told.contains("mass_kg = -1") && told.contains("speed_max_m_per_s = 99"), "{told}");
     }
 
     #[test]

@@ -4,9 +4,15 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ConfigError;
+use crate::{ConfigError, Motion};
+
+mod needs;
+mod presets;
 
 /// Settings of a guard; docs/guard.md explains each value.
+///
+/// Numbers that only the owner of a machine knows have no default: they are NaN until set, and
+/// [`faults`](Self::faults) names them. [`Config::car`] is complete.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -81,27 +87,40 @@ impl Default for Latency {
     }
 }
 
-/// Capabilities of a machine, from its maker or from a measurement. The defaults are those of the
-/// test track's car.
+/// Capabilities of a machine, from its maker or from a measurement. Lengths, speeds, accelerations
+/// and mass have no default.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Characteristics {
-    /// Wheelbase, m; 0.1 to 20, default 2.6.
+    /// Kind of motion: `ackermann`, the default, `differential` or `omni`.
+    pub motion: Motion,
+    /// Wheelbase of an Ackermann machine, m; 0.1 to 20.
     #[serde(rename = "wheelbase_m")]
     pub wheelbase: f32,
-    /// Angle of the road wheels at full lock, rad; 0.05 to 1.5, default 0.52.
+    /// Angle of an Ackermann machine's road wheels at full lock, rad; 0.05 to 1.5.
     #[serde(rename = "steering_angle_max_rad")]
     pub steering_angle_max: f32,
-    /// Deceleration at full brake, m/s²; 1 to 15, default 8.
+    /// Distance between the left and the right wheels or tracks of a differential or omni machine,
+    /// m; 0.05 to 10.
+    #[serde(rename = "track_width_m")]
+    pub track_width: f32,
+    /// Length of a differential or omni machine, m; 0.05 to 20.
+    #[serde(rename = "length_m")]
+    pub length: f32,
+    /// Top speed of one wheel or track of a differential or omni machine, m/s; 0.1 to 40.
+    #[serde(rename = "wheel_speed_max_m_per_s")]
+    pub wheel_speed_max: f32,
+    /// Deceleration at full brake, m/s²; 0.3 to 15.
     #[serde(rename = "deceleration_max_m_per_s2")]
     pub deceleration_max: f32,
-    /// Acceleration at full throttle, m/s²; 0.1 to 15, default 4.2.
+    /// Acceleration at full throttle, m/s²; 0.1 to 15.
     #[serde(rename = "acceleration_max_m_per_s2")]
     pub acceleration_max: f32,
-    /// Time within which the drive must respond to throttle; 200 ms to 5 s, default 800 ms.
+    /// Time within which the drive must respond to throttle or a set point; 200 ms to 5 s, default
+    /// 800 ms.
     #[serde(rename = "drive_answer_ms", with = "millis")]
     pub drive_answer: Duration,
-    /// Mass with the heaviest load, kg; 0.1 to 60,000, default 1,400.
+    /// Mass with the heaviest load, kg; 0.1 to 60,000.
     #[serde(rename = "mass_kg")]
     pub mass: f32,
 }
@@ -109,12 +128,27 @@ pub struct Characteristics {
 impl Default for Characteristics {
     fn default() -> Self {
         Self {
-            wheelbase: 2.6,
-            steering_angle_max: 0.52,
-            deceleration_max: 8.0,
-            acceleration_max: 4.2,
+            motion: Motion::Ackermann,
+            wheelbase: f32::NAN,
+            steering_angle_max: f32::NAN,
+            track_width: f32::NAN,
+            length: f32::NAN,
+            wheel_speed_max: f32::NAN,
+            deceleration_max: f32::NAN,
+            acceleration_max: f32::NAN,
             drive_answer: Duration::from_millis(800),
-            mass: 1_400.0,
+            mass: f32::NAN,
+        }
+    }
+}
+
+impl Characteristics {
+    /// Returns the speed of a wheel in m/s for each rad/s of turn.
+    pub(crate) fn lever(&self) -> f32 {
+        match self.motion {
+            Motion::Ackermann | Motion::Differential => self.track_width / 2.0,
+            // Wheels at the corners; the machine's length is not less than their distance.
+            Motion::Omni => (self.track_width + self.length) / 2.0,
         }
     }
 }
@@ -123,23 +157,39 @@ impl Default for Characteristics {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Envelope {
-    /// Top speed forwards, m/s; 0.5 to 40, default 15.
+    /// Top speed forwards, m/s; 0.1 to 40.
     #[serde(rename = "speed_max_m_per_s")]
     pub speed_max: f32,
-    /// Top speed backwards, m/s; 0.2 to 10, default 4.
+    /// Top speed backwards, m/s; 0.05 to 10.
     #[serde(rename = "reverse_speed_max_m_per_s")]
     pub reverse_speed_max: f32,
+    /// Top speed of an omni machine to either side, m/s; 0.05 to 10.
+    #[serde(rename = "sideways_speed_max_m_per_s")]
+    pub sideways_speed_max: f32,
+    /// Maximum yaw rate of a differential or omni machine, rad/s; 0.05 to 10.
+    #[serde(rename = "yaw_rate_max_rad_per_s")]
+    pub yaw_rate_max: f32,
     /// Rate at which the speed bound follows the loop age, m/s²; 0.2 to 4, default 2.
     #[serde(rename = "speed_bound_slope_m_per_s2")]
     pub speed_bound_slope: f32,
-    /// Maximum acceleration, m/s²; 0.1 to 15, default 4.2.
+    /// Maximum acceleration, m/s²; 0.1 to 15.
     #[serde(rename = "acceleration_m_per_s2")]
     pub acceleration: f32,
-    /// Maximum deceleration by the person's brake, m/s²; 1 to 15, default 8.
+    /// Maximum deceleration by the person, m/s²; 0.3 to 15.
     #[serde(rename = "deceleration_m_per_s2")]
     pub deceleration: f32,
-    /// Maximum lateral acceleration, which bounds the steering angle by the speed, m/s²; 0.5 to 10,
-    /// default 6.
+    /// Rate at which a differential or omni machine's acceleration and deceleration rise, m/s³; 0.5
+    /// to 100.
+    #[serde(rename = "jerk_m_per_s3")]
+    pub jerk: f32,
+    /// Maximum rise of a differential or omni machine's yaw rate, rad/s²; 0.1 to 50.
+    #[serde(rename = "yaw_acceleration_rad_per_s2")]
+    pub yaw_acceleration: f32,
+    /// Maximum fall of its yaw rate by the person, rad/s²; 0.1 to 50.
+    #[serde(rename = "yaw_deceleration_rad_per_s2")]
+    pub yaw_deceleration: f32,
+    /// Maximum lateral acceleration, which bounds steering angle or yaw rate by the speed, m/s²;
+    /// 0.2 to 10.
     #[serde(rename = "lateral_acceleration_m_per_s2")]
     pub lateral_acceleration: f32,
     /// Maximum lateral jerk, which bounds the steering rate by the speed, m/s³; 2 to 100, default
@@ -157,12 +207,17 @@ pub struct Envelope {
 impl Default for Envelope {
     fn default() -> Self {
         Self {
-            speed_max: 15.0,
-            reverse_speed_max: 4.0,
+            speed_max: f32::NAN,
+            reverse_speed_max: f32::NAN,
+            sideways_speed_max: f32::NAN,
+            yaw_rate_max: f32::NAN,
             speed_bound_slope: 2.0,
-            acceleration: 4.2,
-            deceleration: 8.0,
-            lateral_acceleration: 6.0,
+            acceleration: f32::NAN,
+            deceleration: f32::NAN,
+            jerk: f32::NAN,
+            yaw_acceleration: f32::NAN,
+            yaw_deceleration: f32::NAN,
+            lateral_acceleration: f32::NAN,
             lateral_jerk: 20.0,
             steering_rate: 1.05,
             gear_change_speed_max: 0.5,
@@ -174,18 +229,32 @@ impl Default for Envelope {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Manoeuvre {
-    /// Initial deceleration, m/s²; 0.5 to 8, default 1.5.
+    /// Initial deceleration, m/s²; 0.1 to 8.
     #[serde(rename = "deceleration_begin_m_per_s2")]
     pub deceleration_begin: f32,
-    /// Deceleration at the end of the ramp, kept until standstill, m/s²; 1 to 10, default 4.
+    /// Deceleration at the end of the ramp, kept until standstill, m/s²; 0.3 to
+    /// 10.
     #[serde(rename = "deceleration_m_per_s2")]
     pub deceleration: f32,
     /// Rate at which the deceleration rises from its initial value, m/s³; 1 to 50, default 5.
     #[serde(rename = "jerk_m_per_s3")]
     pub jerk: f32,
-    /// Deceleration of an emergency stop, applied without a ramp, m/s²; 2 to 15, default 8.
+    /// Deceleration of an emergency stop, applied without a ramp, m/s²; 0.5 to 15.
     #[serde(rename = "deceleration_emergency_m_per_s2")]
     pub deceleration_emergency: f32,
+    /// Deceleration of a differential or omni machine's turn, rad/s²; 0.1 to 50.
+    #[serde(rename = "yaw_deceleration_rad_per_s2")]
+    pub yaw_deceleration: f32,
+    /// Deceleration of its turn in an emergency stop, rad/s²; 0.1 to 50.
+    #[serde(rename = "yaw_deceleration_emergency_rad_per_s2")]
+    pub yaw_deceleration_emergency: f32,
+    /// Speed along or across below which a differential or omni machine stands, m/s; 0.01 to 0.1,
+    /// default 0.05.
+    #[serde(rename = "standing_speed_m_per_s")]
+    pub standing_speed: f32,
+    /// Yaw rate below which it stands, rad/s; 0.01 to 0.2, default 0.05.
+    #[serde(rename = "standing_yaw_rate_rad_per_s")]
+    pub standing_yaw_rate: f32,
     /// Share of the service brake that holds the stationary machine, in addition to the parking
     /// brake; 0.2 to 1, default 1.
     pub hold_brake: f32,
@@ -202,10 +271,14 @@ pub struct Manoeuvre {
 impl Default for Manoeuvre {
     fn default() -> Self {
         Self {
-            deceleration_begin: 1.5,
-            deceleration: 4.0,
+            deceleration_begin: f32::NAN,
+            deceleration: f32::NAN,
             jerk: 5.0,
-            deceleration_emergency: 8.0,
+            deceleration_emergency: f32::NAN,
+            yaw_deceleration: f32::NAN,
+            yaw_deceleration_emergency: f32::NAN,
+            standing_speed: 0.05,
+            standing_yaw_rate: 0.05,
             hold_brake: 1.0,
             standing: Duration::from_millis(300),
             brake_answer: Duration::from_millis(500),
@@ -248,32 +321,45 @@ impl Config {
     /// Checks the range of every setting, and the settings that depend on each other.
     ///
     /// # Errors
-    /// [`ConfigError`] naming the first setting out of range, or the first contradicting pair.
+    /// [`ConfigError`] naming the first of the [`faults`](Self::faults).
     pub fn validate(&self) -> Result<(), ConfigError> {
-        for (setting, value, min, max) in self.bounds() {
-            if !(min..=max).contains(&value) {
-                return Err(ConfigError::OutOfBounds { setting, value, min, max });
-            }
-        }
-        for (lower, low, upper, high, reason) in self.orders() {
-            if low > high {
-                return Err(ConfigError::Contradiction { lower, low, upper, high, reason });
-            }
-        }
-        Ok(())
+        self.faults().next().map_or(Ok(()), Err)
     }
 
-    /// Returns whether driving requires a held dead-man input. Without an explicit setting, it does
-    /// if the machine exceeds walking pace, or if its drive can press a person harder than a chest
-    /// withstands.
+    /// Returns every setting that is missing, out of range or another kind's, then every
+    /// contradicting pair.
+    pub fn faults(&self) -> impl Iterator<Item = ConfigError> {
+        let motion = self.machine.motion;
+        let bounds = self.bounds().into_iter().filter_map(move |(setting, value, min, max)| {
+            let bounded = ConfigError::OutOfBounds { setting, value, min, max };
+            needs::check(setting, value, motion)
+                .unwrap_or_else(|| (!(min..=max).contains(&value)).then_some(bounded))
+        });
+        let pairs = self.orders().into_iter().chain(self.twist_orders());
+        // Pairs of which one is missing are not compared.
+        let orders = pairs.filter_map(|(lower, low, upper, high, reason)| {
+            let is_wrong = low > high;
+            is_wrong.then_some(ConfigError::Contradiction { lower, low, upper, high, reason })
+        });
+        bounds.chain(orders)
+    }
+
+    /// Returns whether driving requires a held dead-man input.
+    ///
+    /// Without an explicit setting, it does if the machine, or an end of it that a turn swings,
+    /// exceeds walking pace, if its drive can press a person harder than a chest withstands, or if
+    /// either is not known.
     pub fn requires_dead_man(&self) -> bool {
         let Self { machine, envelope, presence, .. } = self;
-        let is_fast = envelope.speed_max > WALKING_PACE;
+        let swings = envelope.yaw_rate_max * machine.length / 2.0;
+        let is_fast = envelope.speed_max > WALKING_PACE || swings > WALKING_PACE;
         let force = machine.mass * machine.acceleration_max;
-        presence.dead_man_required.unwrap_or(is_fast || force > FORCE_MAX)
+        let turns = machine.motion != Motion::Ackermann;
+        let is_known = !(envelope.speed_max.is_nan() || force.is_nan() || turns && swings.is_nan());
+        presence.dead_man_required.unwrap_or(!is_known || is_fast || force > FORCE_MAX)
     }
 
-    fn bounds(&self) -> [(&'static str, f64, f64, f64); 37] {
+    fn bounds(&self) -> [(&'static str, f64, f64, f64); 49] {
         let Self { latency, machine, envelope, manoeuvre, presence } = self;
         let real = |share: f32| f64::from(share);
         [
@@ -289,19 +375,27 @@ impl Config {
             ("latency.step_gap_max_ms", ms(latency.step_gap_max), 20.0, 500.0),
             ("machine.wheelbase_m", real(machine.wheelbase), 0.1, 20.0),
             ("machine.steering_angle_max_rad", real(machine.steering_angle_max), 0.05, 1.5),
-            ("machine.deceleration_max_m_per_s2", real(machine.deceleration_max), 1.0, 15.0),
+            ("machine.track_width_m", real(machine.track_width), 0.05, 10.0),
+            ("machine.length_m", real(machine.length), 0.05, 20.0),
+            ("machine.wheel_speed_max_m_per_s", real(machine.wheel_speed_max), 0.1, 40.0),
+            ("machine.deceleration_max_m_per_s2", real(machine.deceleration_max), 0.3, 15.0),
             ("machine.acceleration_max_m_per_s2", real(machine.acceleration_max), 0.1, 15.0),
             ("machine.drive_answer_ms", ms(machine.drive_answer), 200.0, 5e3),
             ("machine.mass_kg", real(machine.mass), 0.1, 60e3),
-            ("envelope.speed_max_m_per_s", real(envelope.speed_max), 0.5, 40.0),
-            ("envelope.reverse_speed_max_m_per_s", real(envelope.reverse_speed_max), 0.2, 10.0),
+            ("envelope.speed_max_m_per_s", real(envelope.speed_max), 0.1, 40.0),
+            ("envelope.reverse_speed_max_m_per_s", real(envelope.reverse_speed_max), 0.05, 10.0),
+            ("envelope.sideways_speed_max_m_per_s", real(envelope.sideways_speed_max), 0.05, 10.0),
+            ("envelope.yaw_rate_max_rad_per_s", real(envelope.yaw_rate_max), 0.05, 10.0),
             ("envelope.speed_bound_slope_m_per_s2", real(envelope.speed_bound_slope), 0.2, 4.0),
             ("envelope.acceleration_m_per_s2", real(envelope.acceleration), 0.1, 15.0),
-            ("envelope.deceleration_m_per_s2", real(envelope.deceleration), 1.0, 15.0),
+            ("envelope.deceleration_m_per_s2", real(envelope.deceleration), 0.3, 15.0),
+            ("envelope.jerk_m_per_s3", real(envelope.jerk), 0.5, 100.0),
+            ("envelope.yaw_acceleration_rad_per_s2", real(envelope.yaw_acceleration), 0.1, 50.0),
+            ("envelope.yaw_deceleration_rad_per_s2", real(envelope.yaw_deceleration), 0.1, 50.0),
             (
                 "envelope.lateral_acceleration_m_per_s2",
                 real(envelope.lateral_acceleration),
-                0.5,
+                0.2,
                 10.0,
             ),
             ("envelope.lateral_jerk_m_per_s3", real(envelope.lateral_jerk), 2.0, 100.0),
@@ -312,15 +406,24 @@ impl Config {
                 0.05,
                 2.0,
             ),
-            ("manoeuvre.deceleration_begin_m_per_s2", real(manoeuvre.deceleration_begin), 0.5, 8.0),
-            ("manoeuvre.deceleration_m_per_s2", real(manoeuvre.deceleration), 1.0, 10.0),
+            ("manoeuvre.deceleration_begin_m_per_s2", real(manoeuvre.deceleration_begin), 0.1, 8.0),
+            ("manoeuvre.deceleration_m_per_s2", real(manoeuvre.deceleration), 0.3, 10.0),
             ("manoeuvre.jerk_m_per_s3", real(manoeuvre.jerk), 1.0, 50.0),
             (
                 "manoeuvre.deceleration_emergency_m_per_s2",
                 real(manoeuvre.deceleration_emergency),
-                2.0,
+                0.5,
                 15.0,
             ),
+            ("manoeuvre.yaw_deceleration_rad_per_s2", real(manoeuvre.yaw_deceleration), 0.1, 50.0),
+            (
+                "manoeuvre.yaw_deceleration_emergency_rad_per_s2",
+                real(manoeuvre.yaw_deceleration_emergency),
+                0.1,
+                50.0,
+            ),
+            ("manoeuvre.standing_speed_m_per_s", real(manoeuvre.standing_speed), 0.01, 0.1),
+            ("manoeuvre.standing_yaw_rate_rad_per_s", real(manoeuvre.standing_yaw_rate), 0.01, 0.2),
             ("manoeuvre.hold_brake", real(manoeuvre.hold_brake), 0.2, 1.0),
             ("manoeuvre.standing_ms", ms(manoeuvre.standing), 100.0, 5e3),
             ("manoeuvre.brake_answer_ms", ms(manoeuvre.brake_answer), 200.0, 3e3),

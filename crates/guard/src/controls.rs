@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-use crate::Twist;
 use crate::set::{Set, numbered};
+use crate::{Motion, Twist};
 
 /// Set points of a machine's motion, parking brake and lights.
 ///
@@ -71,6 +71,22 @@ impl Controls {
             brake: or(self.brake, 1.0).clamp(0.0, 1.0),
             twist: self.twist.sane(),
             ..self
+        }
+    }
+}
+
+impl Controls {
+    /// Returns these controls without the set points that a machine of this kind does not have.
+    #[must_use]
+    pub fn of(self, motion: Motion) -> Self {
+        let Self { parking_brake, signals, twist, .. } = self;
+        match motion {
+            Motion::Ackermann => Self { twist: Twist::ZERO, ..self },
+            Motion::Differential => {
+                let twist = Twist { sideways: 0.0, ..twist };
+                Self { parking_brake, signals, twist, ..Self::default() }
+            }
+            Motion::Omni => Self { parking_brake, signals, twist, ..Self::default() },
         }
     }
 }

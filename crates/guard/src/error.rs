@@ -1,3 +1,5 @@
+use crate::Motion;
+
 /// An invalid setting.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -13,6 +15,22 @@ pub enum ConfigError {
         min: f64,
         /// Maximum allowed value.
         max: f64,
+    },
+    /// A setting that only the owner of the machine knows is not set.
+    #[error("guard.{setting} is missing: {purpose}")]
+    Missing {
+        /// Name of the setting.
+        setting: &'static str,
+        /// Meaning of the setting, and its use.
+        purpose: &'static str,
+    },
+    /// A setting has no meaning for a machine of this kind.
+    #[error("guard.{setting} is no setting of a machine with guard.machine.motion = {motion:?}")]
+    Foreign {
+        /// Name of the setting.
+        setting: &'static str,
+        /// Kind of the machine.
+        motion: Motion,
     },
     /// Two settings of the guard contradict each other.
     #[error("guard.{lower} = {low} must be at most guard.{upper} = {high}: {reason}")]

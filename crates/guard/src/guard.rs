@@ -13,6 +13,10 @@ use crate::hill::{HillHold, ROLLING_SPEED, RollBack};
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::manoeuvre::{Manoeuvre, STANDING_SPEED};
 use crate::plausible::{SpeedWatch, Watched};
+use crate::stopping::{Stopping, reported};
+use crate::twist_envelope::{self, TwistEnvelope};
+use crate::twist_stop::{Begin, TwistStop};
+use crate::twist_watch::TwistWatch;
 use crate::{
     Cause, Controls, MachineState, Mode, Motion, Notice, Pauses, Signal, Signals, Transition, Why,
 };
@@ -21,6 +25,7 @@ mod acts;
 mod memory;
 mod rules;
 mod steering;
+mod twisted;
 
 /// A safety controller that decides, by its own clock, what a machine may do.
 ///
@@ -35,7 +40,7 @@ mod steering;
 /// use tautline_units::Instant;
 ///
 /// let first_tick = Tick::new(7).expect("drawn at random, not 0");
-/// let mut guard = Guard::new(Config::default(), first_tick);
+/// let mut guard = Guard::new(Config::car(), first_tick);
 /// let output = guard.step(&Input::default(), Instant::from_millis(10));
 /// assert_eq!(output.status.mode, Mode::Held);
 /// assert!(output.control.controls.brake > 0.0 && output.control.controls.throttle == 0.0);
@@ -66,6 +71,8 @@ pub struct Guard {
     brake: BrakeWatch,
     brake_fault: Option<Why>,
     speed_watch: SpeedWatch,
+    twist_watch: TwistWatch,
+    twist_envelope: TwistEnvelope,
     hill: HillHold,
     roll_back: RollBack,
     /// Rolling against the gear, detected in the newest step; `None` if it did not roll.
@@ -73,7 +80,7 @@ pub struct Guard {
     touched: Touched,
     /// Storage of the latch, as last reported.
     latch: Latch,
-    manoeuvre: Option<Manoeuvre>,
+    manoeuvre: Option<Stopping>,
     acts: memory::Memory,
     /// Newest steering check since the machine was armed, running or awaiting its result; `None`
     /// without one.
@@ -222,6 +229,8 @@ impl Guard {
             brake: BrakeWatch::default(),
             brake_fault: None,
             speed_watch: SpeedWatch::default(),
+            twist_watch: TwistWatch::default(),
+            twist_envelope: TwistEnvelope::default(),
             hill: HillHold::default(),
             roll_back: RollBack::default(),
             rolls_back: None,
@@ -313,7 +322,8 @@ impl Guard {
         if person.newest.is_some_and(|newest| newest.console != command.console) {
             self.loop_age.forget();
         }
-        let command = Command { controls: command.controls.sane(), ..*command };
+        let controls = command.controls.sane().of(self.config.machine.motion);
+        let command = Command { controls, ..*command };
         person.newest = Some(command);
         if let Some(tick) = command.cited
             && !self.loop_age.cite(tick, now)
@@ -335,7 +345,10 @@ impl Guard {
     /// Updates all that depends on the time since the previous step: the speed bound, and the
     /// conditions that count only after some time.
     fn watch(&mut self, elapsed: Duration, now: Instant) {
-        self.watch_speed(elapsed, now);
+        let is_twisted = self.is_twisted();
+        if !is_twisted {
+            self.watch_speed(elapsed, now);
+        }
         let speed = self.speed(now);
         if self.mode == Mode::Held {
             let is_ours = !self.has(Notice::LocalControl);
@@ -344,6 +357,15 @@ impl Guard {
         }
         let age = self.loop_age.worst(now);
         let bounded = speed.unwrap_or(self.config.envelope.speed_max);
+        if is_twisted {
+            let pace = |moved| twist_envelope::pace(&self.config, moved);
+            let bounded = self.moved(now).map_or(self.config.envelope.speed_max, pace);
+            self.bound.step(&self.config, age, bounded, elapsed);
+            self.brake_fault = self.watch_twist(elapsed, now);
+            self.rolls_back = self.twist_watch.rolls().filter(|_| self.mode.is_driving());
+            self.watch_inputs(now);
+            return;
+        }
         self.bound.step(&self.config, age, bounded, elapsed);
         let is_over = self.mode.is_driving() && bounded.abs() > self.bound.get() + OVERSPEED;
         self.over_since = match (is_over, self.over_since) {
@@ -366,7 +388,7 @@ impl Guard {
     /// Updates the plausibility check of the machine's speed.
     fn watch_speed(&mut self, elapsed: Duration, now: Instant) {
         let config = &self.config;
-        let over = |manoeuvre: &Manoeuvre| manoeuvre.is_over_by_time(config, now);
+        let over = |manoeuvre: &Stopping| manoeuvre.is_over_by_time(config, now);
         if self.speed_watch.fault().is_some() && self.manoeuvre.as_ref().is_some_and(over) {
             self.speed_watch.believe();
         }
@@ -389,7 +411,7 @@ impl Guard {
         let dead_zone = self.config.presence.throttle_dead_zone;
         let Some(command) = self.fresh(now).map(|taken| taken.command) else { return };
         let (before, controls) = (self.touched.controls, command.controls);
-        let is_pressed = controls.throttle > dead_zone || controls.brake > dead_zone;
+        let is_pressed = self.demand(&controls) > dead_zone || controls.brake > dead_zone;
         let is_turned = (controls.steering - before.steering).abs() > STEERING_TOUCHED;
         let is_switched = (controls.gear, controls.signals) != (before.gear, before.signals);
         let is_held = command.dead_man == DeadMan::Held;
@@ -401,7 +423,8 @@ impl Guard {
     /// Adopts steering and gear from a held machine until it has been at standstill: after a start
     /// of the guard, and during local control.
     fn follow_machine(&mut self, now: Instant) {
-        let Some(machine) = self.heard_machine(now).copied().filter(|_| !self.is_parked) else {
+        let adopts = !self.is_parked && !self.is_twisted();
+        let Some(machine) = self.heard_machine(now).copied().filter(|_| adopts) else {
             return;
         };
         self.applied.gear = machine.gear;
@@ -456,7 +479,7 @@ impl Guard {
                 if from != Mode::Manoeuvre || why.cause == Cause::EmergencyStop {
                     self.begin_stop(why.cause);
                 }
-                self.begin_manoeuvre(why.cause, now);
+                self.begin_manoeuvre(why.cause, from, now);
             }
             Mode::Armed => {
                 (self.is_hazard, self.is_parked) = (false, false);
@@ -487,14 +510,29 @@ impl Guard {
         self.is_hazard |= !matches!(cause, Cause::Parked | Cause::ArmExpired);
     }
 
-    fn begin_manoeuvre(&mut self, cause: Cause, now: Instant) {
+    fn begin_manoeuvre(&mut self, cause: Cause, from: Mode, now: Instant) {
         let machine = self.heard_machine(now).copied();
+        let begin = Begin {
+            driven: from.is_driving().then_some(self.applied.twist),
+            moved: self.moved(now),
+            most: twist_envelope::most(&self.config),
+        };
         let most =
             self.speed_watch.fault().map_or(self.config.envelope.speed_max, |fault| fault.most);
         let speed = (self.speed(now), most);
         let config = &self.config;
-        let manoeuvre = self.manoeuvre.get_or_insert_with(|| {
-            Manoeuvre::begin(config, cause, &self.applied, machine.as_ref(), speed, now)
+        let manoeuvre = self.manoeuvre.get_or_insert_with(|| match config.machine.motion {
+            Motion::Ackermann => Stopping::Wheels(Manoeuvre::begin(
+                config,
+                cause,
+                &self.applied,
+                machine.as_ref(),
+                speed,
+                now,
+            )),
+            Motion::Differential | Motion::Omni => {
+                Stopping::Twist(TwistStop::begin(config, cause, begin, now))
+            }
         });
         manoeuvre.harden(config, cause, now);
         if self.is_parked {
@@ -506,6 +544,9 @@ impl Guard {
 
     /// Returns the controls for the machine, and the limits that changed the commanded controls.
     fn controls(&mut self, elapsed: Duration, now: Instant) -> (Controls, Limits) {
+        if self.is_twisted() {
+            return self.twist_controls(elapsed, now);
+        }
         let (speed, last) = (self.speed(now), self.applied);
         let wanted = self.fresh(now).map(|taken| taken.command.controls);
         let config = &self.config;
@@ -543,13 +584,16 @@ impl Guard {
             (Mode::Manoeuvre, wanted) => {
                 let person = wanted.filter(|_| self.sees_and_steers(now));
                 let local = self.heard_machine(now).filter(|machine| machine.is_local()).copied();
-                let step = self.manoeuvre.as_mut().map(|manoeuvre| {
-                    if let Some(machine) = local {
-                        manoeuvre.follow(config, &machine);
+                let step = match &mut self.manoeuvre {
+                    Some(Stopping::Wheels(manoeuvre)) => {
+                        if let Some(machine) = local {
+                            manoeuvre.follow(config, &machine);
+                        }
+                        manoeuvre.step(config, speed, person.as_ref(), &last, elapsed, now)
                     }
-                    manoeuvre.step(config, speed, person.as_ref(), &last, elapsed, now)
-                });
-                (step.unwrap_or(hold), Limits::NONE)
+                    Some(Stopping::Twist(_)) | None => hold,
+                };
+                (step, Limits::NONE)
             }
         };
         (Controls { signals, ..controls }, limits)
@@ -557,6 +601,7 @@ impl Guard {
 
     fn status(&self, now: Instant) -> Status {
         let machine = self.machine.newest.map(|(machine, at)| (machine, now.since(at)));
+        let most = twist_envelope::Most::of(&self.config, self.bound.get());
         Status {
             source: now,
             tick: self.tick,
@@ -572,9 +617,9 @@ impl Guard {
             loop_age: self.loop_age.worst(now),
             command_age: self.person.fresh.map(|taken| taken.age + now.since(taken.at)),
             speed_bound: self.bound.get(),
-            sideways_speed_bound: 0.0,
-            yaw_rate_bound: 0.0,
-            motion: Motion::Ackermann,
+            sideways_speed_bound: most.sideways,
+            yaw_rate_bound: most.yaw_rate,
+            motion: self.config.machine.motion,
             countdown: self.countdown(now),
             limits: self.limits,
             counts: self.counts,
@@ -610,6 +655,9 @@ impl Guard {
     /// Returns the machine's credible speed in m/s; `None` if the machine is silent, or its speed
     /// unknown or implausible.
     fn speed(&self, now: Instant) -> Option<f32> {
+        if self.is_twisted() {
+            return self.moved(now).map(|moved| moved.forward);
+        }
         let machine = self.heard_machine(now).filter(|machine| machine.speed.is_finite())?;
         self.speed_watch.speed().or(self.speed_watch.fault().map_or(Some(machine.speed), |_| None))
     }

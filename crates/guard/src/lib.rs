@@ -34,7 +34,13 @@ mod plausible;
 mod readable;
 mod reported;
 mod set;
+mod slew;
+mod standstill;
+mod stopping;
 mod twist;
+mod twist_envelope;
+mod twist_stop;
+mod twist_watch;
 
 pub use age::LateFrames;
 pub use config::Config;

@@ -85,6 +85,16 @@ reported! {
 }
 
 impl MachineState {
+    /// Returns the largest part of the machine's motion, m/s or rad/s without sign: a turn on the
+    /// spot is motion. NaN while the speed is unknown; other unknown parts do not count.
+    pub fn fastest(&self) -> f32 {
+        let Self { speed, sideways_speed, yaw_rate, .. } = *self;
+        if speed.is_nan() {
+            return speed;
+        }
+        speed.abs().max(sideways_speed.abs()).max(yaw_rate.abs())
+    }
+
     /// Returns whether the machine is under local control, by a person or by something else.
     pub(crate) fn is_local(&self) -> bool {
         self.notices.contains(Notice::LocalControl) || self.faults.contains(Fault::Refused)
@@ -180,6 +190,16 @@ mod tests {
     use std::vec::Vec;
 
     use super::*;
+
+    #[test]
+    fn a_turn_on_the_spot_is_motion_and_an_unknown_speed_unknown() {
+        let of = |speed, sideways_speed, yaw_rate| {
+            MachineState { speed, sideways_speed, yaw_rate, ..MachineState::default() }.fastest()
+        };
+        assert_eq!((of(-0.5, f32::NAN, f32::NAN), of(0.0, 0.0, -1.2)), (0.5, 1.2));
+        assert_eq!(of(0.1, -0.3, 0.2), 0.3);
+        assert!(of(f32::NAN, 0.0, 1.0).is_nan());
+    }
 
     #[test]
     fn a_set_holds_each_fault_once() {

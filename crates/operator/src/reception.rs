@@ -408,7 +408,7 @@ fn stands_still(status: &Status) -> bool {
         let is_known = ![Fault::Speed, Fault::Unreachable]
             .into_iter()
             .any(|fault| machine.faults.contains(fault));
-        is_known && machine.speed.abs() < STANDSTILL_SPEED_MAX
+        is_known && machine.fastest() < STANDSTILL_SPEED_MAX
     })
 }
 
@@ -488,7 +488,7 @@ mod tests {
 
     #[test]
     fn a_machine_whose_speed_is_not_known_does_not_stand() {
-        let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
+        let mut guard = Guard::new(Config::car(), Tick::new(70).unwrap());
         let silent = guard.step(&Input::default(), Instant::ZERO).status;
         let with = |speed: f32, faults: &[Fault], age_ms| {
             let faults = faults.iter().copied().collect();

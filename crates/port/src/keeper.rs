@@ -274,7 +274,7 @@ mod tests {
 
     fn keeper() -> Keeper {
         let any = "127.0.0.1:0".parse().unwrap();
-        let guard = Guard::new(Config::default(), Tick::new(5).unwrap());
+        let guard = Guard::new(Config::car(), Tick::new(5).unwrap());
         Keeper::new(guard, Server::open(&any).unwrap(), Server::open(&any).unwrap())
     }
 
@@ -302,7 +302,7 @@ mod tests {
         for stood in [0, 20, 75, 106, 400] {
             let (vehicle, machine) = (Server::open(&any).unwrap(), Server::open(&any).unwrap());
             let address = machine.local_address().unwrap();
-            let guard = Guard::new(Config::default(), Tick::new(5).unwrap());
+            let guard = Guard::new(Config::car(), Tick::new(5).unwrap());
             let mut keeper = Keeper::new(guard, vehicle, machine);
             let steps = keeper.hook();
             let (mut client, mut counter) = (Client::new(&address), Sender::default());

@@ -419,7 +419,7 @@ impl Drive {
 }
 
 fn guard(first_tick: u32) -> Guard {
-    Guard::new(Config::default(), Tick::new(first_tick).expect("not 0"))
+    Guard::new(Config::car(), Tick::new(first_tick).expect("not 0"))
 }
 
 const STEP: Duration = Duration::from_millis(10);

@@ -146,7 +146,7 @@ mod tests {
     }
 
     fn heard(mode: Mode, now: u64) -> Option<Heard> {
-        let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
+        let mut guard = Guard::new(Config::car(), Tick::new(70).unwrap());
         let status = Status { mode, ..guard.step(&Input::default(), at(now)).status };
         Some(Heard { frame: StatusFrame::of(&status), at: at(now), extras: Vec::new() })
     }

@@ -354,8 +354,7 @@ impl GuardClient {
         self.is_ending.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the machine stands at `now`, by a state younger than 500 ms of known speed
-    /// that the guard trusts.
+    /// Returns whether the machine stands at `now`, by a state under 500 ms that the guard trusts.
     pub fn stands(&self, now: Instant) -> bool {
         self.heard(now).is_some_and(|heard| {
             let status = heard.status();
@@ -363,7 +362,7 @@ impl GuardClient {
             let is_doubted = status.blockers.contains(Blocker::Moving);
             !is_doubted
                 && status.machine.is_some_and(|(machine, age)| {
-                    age < STATUS_AGE_MAX && machine.speed.abs() < STANDING_SPEED
+                    age < STATUS_AGE_MAX && machine.fastest() < STANDING_SPEED
                 })
         })
     }
@@ -447,7 +446,7 @@ impl GuardClient {
     /// Handles the guard's newest status; `follow` gets the machine's state, returns its extras.
     pub(crate) fn hear(&self, frame: StatusFrame, follow: &mut Follow, at: Instant) {
         let status = frame.status();
-        let speed = status.machine.map_or(f32::NAN, |(machine, _)| machine.speed);
+        let speed = status.machine.map_or(f32::NAN, |(machine, _)| machine.fastest());
         self.ticks.handle_tick(status.tick.get(), speed);
         let millis = status.budget.picture_age_max.as_millis() as u32;
         self.picture_age_max_ms.store(millis, Ordering::Relaxed);
@@ -549,7 +548,7 @@ mod tests {
 
     /// Returns settings that require no dead-man input.
     fn config() -> Config {
-        let mut config = Config::default();
+        let mut config = Config::car();
         config.presence.dead_man_required = Some(false);
         config
     }
@@ -723,7 +722,7 @@ mod tests {
         let late = tautline_transport::Config { media_deadline: Duration::from_millis(300), ..set };
         assert_eq!(guard_client.contradiction(&late), None, "the guard has not spoken");
         assert_eq!(guard_client.media_deadline(late.media_deadline), late.media_deadline);
-        let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
+        let mut guard = Guard::new(Config::car(), Tick::new(70).unwrap());
         let status = guard.step(&Input::default(), at(10)).status;
         let mut follow: Follow = Box::new(|_| Vec::new());
         guard_client.hear(StatusFrame::of(&status), &mut follow, at(11));
@@ -753,7 +752,7 @@ mod tests {
     #[test]
     fn pictures_bear_the_last_tick_and_silence_is_not_standstill() {
         let guard_client = GuardClient::with(1);
-        let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
+        let mut guard = Guard::new(Config::car(), Tick::new(70).unwrap());
         let machine = MachineState { measured_at: at(5), ..MachineState::default() };
         let input = Input { machine: Some(machine), ..Input::default() };
         let mut follow: Follow = Box::new(|_| vec![Extra { name: "cones", value: 2.0, unit: "" }]);
@@ -769,7 +768,7 @@ mod tests {
     fn a_machine_is_unreachable_only_after_silence_not_in_motion() {
         let guard_client = GuardClient::with(1);
         assert!(guard_client.is_out_of_reach(at(1)), "never heard");
-        let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
+        let mut guard = Guard::new(Config::car(), Tick::new(70).unwrap());
         let mut follow: Follow = Box::new(|_| Vec::new());
         let mut step = |guard: &mut Guard, machine: bool, now: u64| {
             let moving =
@@ -790,7 +789,7 @@ mod tests {
             step(&mut guard, false, now);
             assert!(!guard_client.is_out_of_reach(at(now)), "{now}");
         }
-        let mut anew = Guard::new(Config::default(), Tick::new(9_000).unwrap());
+        let mut anew = Guard::new(Config::car(), Tick::new(9_000).unwrap());
         step(&mut anew, false, 120_000);
         assert!(
             !guard_client.is_out_of_reach(at(120_980)) && guard_client.is_out_of_reach(at(120_991))

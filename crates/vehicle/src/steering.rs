@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn said(agreement: Agreement, outcome: Outcome) -> (Status, Act) {
-        let mut guard = Guard::new(Config::default(), Tick::new(7).unwrap());
+        let mut guard = Guard::new(Config::car(), Tick::new(7).unwrap());
         let status = guard.step(&Input::default(), Instant::from_millis(10)).status;
         let (console, number) = (Console::new(9).unwrap(), ActNumber::new(3).unwrap());
         let answer = tautline_guard::act::Answer { console, number, outcome };

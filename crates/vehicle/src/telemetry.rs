@@ -446,7 +446,7 @@ mod tests {
         assert_eq!((telemetry.status.as_ref(), telemetry.mode_reason.as_ref()), (None, None));
         assert!(comes_back(&telemetry), "{telemetry:?}");
         let reporter = reporter();
-        let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
+        let mut guard = Guard::new(Config::car(), Tick::new(70).unwrap());
         let now = Instant::from_millis(9);
         let frame = StatusFrame::of(&guard.step(&Input::default(), now).status);
         let mut follow: Follow = Box::new(|_| Vec::new());

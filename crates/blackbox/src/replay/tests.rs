@@ -1,4 +1,4 @@
-use tautline_guard::{Guard, Input};
+use tautline_guard::{Config, Guard, Input};
 use tautline_units::Instant;
 
 use super::*;
@@ -7,7 +7,11 @@ use crate::rehearsal::Rehearsal;
 use crate::{Recording, Signer};
 
 /// Returns a recorded drive; `change` modifies each body before it is written.
-fn recorded(mut change: impl FnMut(Topic, &mut Value)) -> Recording {
+fn recorded(change: impl FnMut(Topic, &mut Value)) -> Recording {
+    recorded_of(Rehearsal::new(), change)
+}
+
+fn recorded_of(mut rehearsal: Rehearsal, mut change: impl FnMut(Topic, &mut Value)) -> Recording {
     let mut bytes = Vec::new();
     let mut film = Film::begin(&mut bytes, Signer::from_seed(&[7; 32]));
     let mut count = 0;
@@ -26,7 +30,7 @@ fn recorded(mut change: impl FnMut(Topic, &mut Value)) -> Recording {
         film.put(Topic::Step, &body, now.as_nanos()).unwrap();
         output
     };
-    Rehearsal::new().drive(1, 500, &mut step);
+    rehearsal.drive(1, 500, &mut step);
     film.seal(true, 0).unwrap();
     Recording::parse(bytes)
 }
@@ -35,6 +39,15 @@ fn recorded(mut change: impl FnMut(Topic, &mut Value)) -> Recording {
 fn a_recorded_drive_replays_the_same() {
     let replay = replay(&recorded(|_, _| {}));
     assert_eq!((replay.difference, replay.gaps, replay.same), (None, 0, 1_215));
+}
+
+/// A snapshot holds the watches and the envelope of a twist too.
+#[test]
+fn a_recorded_drive_of_each_kind_replays_the_same() {
+    for config in [Config::robot(), Config::rover(), Config::cart()] {
+        let replay = replay(&recorded_of(Rehearsal::of(config), |_, _| {}));
+        assert_eq!((replay.difference, replay.gaps, replay.same), (None, 0, 1_215));
+    }
 }
 
 #[test]

@@ -86,7 +86,10 @@ fn a_process_with_an_unread_log_keeps_running() {
     std::fs::create_dir_all(&folder).unwrap();
     let socket = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let (vehicle, machine) = (socket("vehicle.sock"), socket("machine.sock"));
-    let guard = ["guard", "--vehicle", &vehicle, "--machine", &machine];
+    let settings = folder.join("guard.toml");
+    std::fs::write(&settings, include_str!("../../src/presets/simulated.toml")).unwrap();
+    let settings = settings.to_str().unwrap();
+    let guard = ["guard", "--config", settings, "--vehicle", &vehicle, "--machine", &machine];
     let operator_key = board.folder.path("operator-1.key").to_str().unwrap().to_owned();
     let operator = [
         &["operator", "--name", "operator-1", "--key", &operator_key][..],

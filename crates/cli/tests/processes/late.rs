@@ -70,7 +70,10 @@ fn a_resource_missing_at_start_ends_nothing_and_is_logged_once() {
     let operator = format!("{common}console = \"192.0.2.1:8443\"\ntls = \"192.0.2.1:8444\"\n");
     let switchboard = "listen = \"192.0.2.1:7443\"\n".to_owned();
     let relay = format!("switchboard_key = \"{KEY}\"\nlisten = [\"192.0.2.1:7444\"]\n");
-    let guard = "vehicle = \"192.0.2.1:7500\"\nmachine = \"192.0.2.1:7501\"\n".to_owned();
+    let guard = format!(
+        "vehicle = \"192.0.2.1:7500\"\nmachine = \"192.0.2.1:7501\"\n{}",
+        include_str!("../../src/presets/simulated.toml")
+    );
     let car = "guard = \"./none/machine.sock\"\nmetrics = \"192.0.2.1:9104\"\n".to_owned();
     let mut all = [
         ("vehicle", vehicle),

@@ -11,14 +11,14 @@ fn ms(millis: u64) -> Duration {
 /// Steps the bound for `seconds` at a loop age in ms and a speed in m/s; returns the bound.
 fn bound_after(bound: &mut SpeedBound, age: u64, speed: f32, seconds: f32) -> f32 {
     for _ in 0..(seconds * 100.0) as u32 {
-        bound.step(&Config::default(), Some(ms(age)), speed, STEP);
+        bound.step(&Config::car(), Some(ms(age)), speed, STEP);
     }
     bound.get()
 }
 
 #[test]
 fn the_speed_bound_falls_with_the_loop_age_beyond_200_ms() {
-    let config = Config::default();
+    let config = Config::car();
     for (age, wanted) in [(0, 15.0), (200, 15.0), (250, 12.0), (400, 7.5), (500, 6.0), (900, 6.0)] {
         let mut bound = SpeedBound::new(&config);
         let reached = bound_after(&mut bound, age, 15.0, 10.0);
@@ -28,8 +28,8 @@ fn the_speed_bound_falls_with_the_loop_age_beyond_200_ms() {
 
 #[test]
 fn the_bound_falls_from_the_machine_s_own_speed_by_2_m_per_s2() {
-    let mut bound = SpeedBound::new(&Config::default());
-    bound.step(&Config::default(), Some(ms(400)), 9.0, STEP);
+    let mut bound = SpeedBound::new(&Config::car());
+    bound.step(&Config::car(), Some(ms(400)), 9.0, STEP);
     assert!((bound.get() - 8.98).abs() < 1e-4, "{bound:?}");
     let half = bound_after(&mut bound, 400, 9.0, 0.5);
     assert!((half - 7.98).abs() < 0.01, "{half}");
@@ -39,7 +39,7 @@ fn the_bound_falls_from_the_machine_s_own_speed_by_2_m_per_s2() {
 
 #[test]
 fn a_ripple_below_the_hysteresis_does_not_move_the_bound() {
-    let mut bound = SpeedBound::new(&Config::default());
+    let mut bound = SpeedBound::new(&Config::car());
     let reached = bound_after(&mut bound, 300, 15.0, 10.0);
     for age in [285, 300, 281, 299, 290] {
         assert_eq!(bound_after(&mut bound, age, 15.0, 0.2), reached, "{age} ms");
@@ -49,7 +49,7 @@ fn a_ripple_below_the_hysteresis_does_not_move_the_bound() {
 
 #[test]
 fn throttle_fades_at_the_speed_bound_and_braking_begins_above() {
-    let config = Config::default();
+    let config = Config::car();
     let wanted = Controls { throttle: 1.0, ..Controls::default() };
     let held = |speed| hold(&config, &wanted, &wanted, speed, 10.0, STEP);
     assert_eq!(held(5.0).0.throttle, 1.0);
@@ -62,7 +62,7 @@ fn throttle_fades_at_the_speed_bound_and_braking_begins_above() {
 
 #[test]
 fn the_gear_changes_only_near_standstill() {
-    let config = Config::default();
+    let config = Config::car();
     let wanted = Controls { gear: Gear::Reverse, throttle: 0.5, ..Controls::default() };
     let (controls, limits) = hold(&config, &wanted, &Controls::default(), 3.0, 15.0, STEP);
     assert_eq!((controls.gear, controls.throttle), (Gear::Drive, 0.0));
@@ -77,7 +77,7 @@ fn the_gear_changes_only_near_standstill() {
 
 #[test]
 fn lateral_acceleration_limits_the_steering_angle() {
-    let config = Config::default();
+    let config = Config::car();
     // 15 m/s in a curve of 37.5 m radius: 6 m/s² lateral acceleration.
     let angle = angle_max(&config, 15.0);
     assert!((15.0f32.powi(2) * angle.tan() / 2.6 - 6.0).abs() < 1e-3, "{angle}");
@@ -97,7 +97,7 @@ proptest! {
         speed in -50.0f32..50.0,
         bound in 0.0f32..15.0,
     ) {
-        let config = Config::default();
+        let config = Config::car();
         let gear = if is_reverse { Gear::Reverse } else { Gear::Drive };
         let wanted = Controls { steering, throttle, brake, gear, ..Controls::default() };
         let before = Controls { steering: last, ..Controls::default() };

@@ -139,7 +139,10 @@ impl Budget {
             deceleration_begin: manoeuvre.deceleration_begin,
             deceleration: manoeuvre.deceleration,
             jerk: manoeuvre.jerk,
-            yaw_deceleration: 0.0,
+            yaw_deceleration: match config.machine.motion {
+                Motion::Ackermann => 0.0,
+                Motion::Differential | Motion::Omni => manoeuvre.yaw_deceleration,
+            },
             command_timeout: Some(latency.command_timeout),
         }
     }

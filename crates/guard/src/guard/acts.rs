@@ -88,6 +88,9 @@ impl Guard {
             }
             Deed::CheckSteering => {
                 self.check_holds_armed(act)?;
+                if self.is_twisted() {
+                    return Err(Blocker::NoSteering);
+                }
                 if !self.is_standing(now) {
                     return Err(Blocker::Moving);
                 }
@@ -132,7 +135,7 @@ impl Guard {
         let taken = self.fresh(now);
         let absence = self.person.newest.as_ref().and_then(|command| self.absence(command));
         let is_dead_man = absence == Some(Cause::DeadManReleased);
-        let throttle = taken.map_or(0.0, |taken| taken.command.controls.throttle);
+        let throttle = taken.map_or(0.0, |taken| self.demand(&taken.command.controls));
         let machine = self.machine_blocker(now);
         let vehicle = self.vehicle_blocker(now);
         let picture = self.loop_age.current(now);

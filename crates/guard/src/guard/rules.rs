@@ -3,6 +3,7 @@
 use super::*;
 use crate::Fault;
 use crate::frame::{Absence, DeadMan, Trouble};
+use crate::standstill;
 
 impl Guard {
     /// Returns the mode that a rule requires and the reason; `None` if no rule acts.
@@ -22,7 +23,7 @@ impl Guard {
                 if armed >= limit {
                     return Some((Mode::Held, in_ms(Cause::ArmExpired, armed, limit)));
                 }
-                let throttle = self.fresh(now)?.command.controls.throttle;
+                let throttle = self.demand(&self.fresh(now)?.command.controls);
                 let dead_zone = presence.throttle_dead_zone;
                 let why = Why::new(Cause::Throttle, throttle, dead_zone);
                 (throttle > dead_zone).then_some((Mode::Driving, why))
@@ -83,15 +84,20 @@ impl Guard {
         if faults.contains(Fault::Brake) {
             return Some(Why::new(Cause::BrakeDoesNotAnswer, 0.0, 0.0));
         }
-        if let Some(fault) = self.speed_watch.fault() {
-            return Some(fault.why);
+        let implausible = self.speed_watch.fault().map(|fault| fault.why);
+        let implausible = implausible.or(self.twist_watch.fault());
+        if implausible.is_some() {
+            return implausible;
         }
         // An unnamed fault may be an important one, so it stops the machine.
-        if !faults.without(Fault::Other).is_empty() || !machine.speed.is_finite() {
+        if !faults.without(Fault::Other).is_empty() || !self.tells_motion(machine) {
             return Some(Why::new(Cause::MachineFault, faults.bits() as f32, 0.0));
         }
         if machine.notices.contains(Notice::GuardSilent) {
             return Some(Why::plain(Cause::GuardSilent));
+        }
+        if self.is_twisted() {
+            return self.twist_watch.over();
         }
         let over = self.over_since.is_some_and(|since| now.since(since) >= OVERSPEED_TIME);
         over.then(|| Why::new(Cause::Overspeed, machine.speed, self.bound.get()))
@@ -171,8 +177,12 @@ impl Guard {
     /// Returns the reason to stop a machine that moves although it must be stationary; `None` at
     /// unknown speed and under local control.
     pub(super) fn rolling(&self, now: Instant) -> Option<Why> {
-        let speed = self.speed(now)?;
         let is_ours = !self.has(Notice::LocalControl);
+        if self.is_twisted() {
+            let (value, limit) = standstill::rolls(&self.config, self.moved(now)?)?;
+            return is_ours.then_some(Why::new(Cause::Rolling, value, limit));
+        }
+        let speed = self.speed(now)?;
         let why = Why::new(Cause::Rolling, speed, ROLLING_SPEED);
         (is_ours && speed.abs() > ROLLING_SPEED).then_some(why)
     }
@@ -186,6 +196,9 @@ impl Guard {
     }
 
     pub(super) fn is_standing(&self, now: Instant) -> bool {
+        if self.is_twisted() {
+            return self.moved(now).is_some_and(|moved| standstill::stands(&self.config, moved));
+        }
         self.speed(now).is_some_and(|speed| speed.abs() < STANDING_SPEED)
     }
 

@@ -3,3 +3,5 @@ mod rig;
 mod search;
 mod steering;
 mod stops;
+mod twisted;
+mod twisted_stops;

@@ -1,5 +1,8 @@
+use tautline_guard::config::Config;
 use tautline_guard::{Controls, Gear, MachineState, Notice, Notices, Position, Reported};
 use tautline_units::Instant;
+
+use crate::body::{Arc, Body, Moved, Person};
 
 /// A kinematic bicycle on a slope whose brake, throttle and wheels respond with a delay.
 #[derive(Clone, Debug)]
@@ -114,31 +117,66 @@ impl Bicycle {
     }
 }
 
-/// Path of a machine with constant steering, from one position on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arc {
-    x: f64,
-    y: f64,
-    heading: f64,
-    curvature: f64,
-}
+impl Body for Bicycle {
+    const DRIVEN_LEAST: f64 = 1.0;
 
-impl Arc {
-    pub(crate) fn of(machine: &Bicycle) -> Self {
-        let curvature = machine.angle.tan() / WHEELBASE;
-        Self { x: machine.x, y: machine.y, heading: machine.heading, curvature }
+    fn of(seed: u64, slope: f64) -> Self {
+        let tells = [Tells::Nothing, Tells::Change, Tells::Felt][seed as usize % 3];
+        Self { tells, ..Self::new(slope) }
     }
 
-    /// Returns the distance of a machine from the arc, m.
-    pub(crate) fn off(&self, machine: &Bicycle) -> f64 {
-        let (dx, dy) = (machine.x - self.x, machine.y - self.y);
-        let (sin, cos) = self.heading.sin_cos();
-        if self.curvature.abs() < 1e-6 {
-            return (dy * cos - dx * sin).abs();
+    fn config(&self) -> Config {
+        Config::car()
+    }
+
+    fn wanted(seed: u64) -> f64 {
+        1.0 + (seed / 17 % 14) as f64
+    }
+
+    fn step(&mut self, controls: &Controls) {
+        self.step(controls);
+    }
+
+    fn alone(&self, controls: &Controls) -> Controls {
+        // It brakes by itself and keeps its steering.
+        Controls { throttle: 0.0, brake: 0.5, ..*controls }
+    }
+
+    fn state(&self, notices: Notices, measured_at: Instant) -> MachineState {
+        self.state(notices, measured_at)
+    }
+
+    fn commands(&self, person: &Person) -> Controls {
+        let short = (person.speed - self.speed) as f32;
+        let steering = person.weave * 0.1 * (0.4 * person.seconds).sin();
+        Controls {
+            steering: steering as f32,
+            throttle: if person.is_released { 0.0 } else { (0.6 * short).clamp(0.0, 1.0) },
+            brake: if person.is_stopped { 0.0 } else { (-0.2 * short).clamp(0.0, 1.0) },
+            ..Controls::default()
         }
-        let radius = 1.0 / self.curvature;
-        let (to_x, to_y) = (dx + radius * sin, dy - radius * cos);
-        (to_x.hypot(to_y) - radius.abs()).abs()
+    }
+
+    fn moved(&self) -> Moved {
+        Moved { speed: self.speed.abs(), distance: self.distance, ..Moved::default() }
+    }
+
+    fn arc(&self) -> Arc {
+        let curvature = self.angle.tan() / WHEELBASE;
+        Arc { x: self.x, y: self.y, direction: self.heading, curvature }
+    }
+
+    fn allowed(&self, fastest: Moved) -> (f64, f64) {
+        let speed = fastest.speed;
+        let (mut metres, mut left, mut slowing) = (0.6 * speed, speed, 1.5_f64);
+        while left > 0.0 {
+            metres += left * 0.001;
+            left -= slowing * 0.001;
+            slowing = (slowing + 0.005).min(4.0);
+        }
+        let downhill = (-9.81 * self.slope).max(0.0);
+        // Half of the slope's pull stays as speed above the ramp, until standstill.
+        (0.1 + metres + downhill / 2.0 * (speed / 4.0 + 0.5), f64::INFINITY)
     }
 }
 

@@ -194,7 +194,7 @@ impl Hill {
     /// Returns a machine that is armed and in Driving, its throttle released.
     fn released(slope: f64, gear: Gear, tells: Tells) -> Self {
         let controls = Controls { brake: 1.0, ..Controls::default() };
-        let mut config = Config::default();
+        let mut config = Config::car();
         config.presence.dead_man_required = Some(false);
         let mut hill = Self {
             machine: Bicycle { tells, ..Bicycle::new(slope) },

@@ -2,15 +2,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use tautline_guard::act::{Act, Deed};
-use tautline_guard::config::Config;
 use tautline_guard::frame::{Absence, Absences, Command, DeadMan, Proposal, Status};
 use tautline_guard::identity::{ActNumber, Console, Session, Tick};
-use tautline_guard::{
-    Cause, Controls, Guard, Input, MachineState, Mode, Notice, Notices, Output, Signals,
-};
+use tautline_guard::{Cause, Controls, Guard, Input, MachineState, Mode, Notice, Notices, Output};
 use tautline_units::Instant;
 
-use crate::bicycle::{Arc, Bicycle, Tells};
+use crate::body::{Arc, Body, Moved, Person};
 use crate::replay::{BEGIN_MS, Page, RECORDED, Replay, Sent, Worst};
 
 /// A fault in a drive.
@@ -120,16 +117,16 @@ pub(crate) struct Stopped {
     pub(crate) heard_ms: u64,
     /// Capture time of the newest picture that the person saw.
     pub(crate) blind_from_ms: u64,
-    /// The machine's distance at that capture, in metres.
-    pub(crate) blind_from: f64,
-    /// Maximum speed since that capture, m/s, including that instant.
-    pub(crate) speed_max: f64,
+    /// The machine's motion at that capture.
+    pub(crate) blind_from: Moved,
+    /// Fastest motion since then, including that instant.
+    pub(crate) fastest: Moved,
 }
 
 /// One drive.
 #[derive(Debug)]
-pub(crate) struct World {
-    pub(crate) machine: Bicycle,
+pub(crate) struct World<M> {
+    pub(crate) machine: M,
     pub(crate) stopped: Option<Stopped>,
     /// Time in ms at which driving began; `None` before.
     pub(crate) drives_since: Option<u64>,
@@ -143,7 +140,6 @@ pub(crate) struct World {
     now_ms: u64,
     fault: Option<Fault>,
     fault_at: u64,
-    slope: f64,
     speed: f64,
     weave: f64,
     guard_due: u64,
@@ -178,30 +174,30 @@ pub(crate) struct World {
 struct Picture {
     stamp: Tick,
     captured_at: u64,
-    /// The machine's distance and speed at the capture.
-    distance: f64,
-    speed: f64,
+    /// The machine's motion at the capture.
+    moved: Moved,
 }
 
-impl World {
+impl<M: Body> World<M> {
     pub(crate) fn new(seed: u64, fault: Option<Fault>) -> Self {
         let mut rng = Rng(seed);
         let slope = [0.0, 0.0, -0.05, 0.05][rng.next() as usize % 4];
-        let tells = [Tells::Nothing, Tells::Change, Tells::Felt][seed as usize % 3];
+        let machine = M::of(seed, slope);
+        let first_tick = Tick::new(1 + seed as u32 % 1000).expect("not 0");
+        let guard = Guard::new(machine.config(), first_tick);
         Self {
-            machine: Bicycle { tells, ..Bicycle::new(slope) },
+            machine,
             stopped: None,
             drives_since: None,
             off_arc: 0.0,
             arc: None,
-            guard: Guard::new(Config::default(), Tick::new(1 + seed as u32 % 1000).expect("not 0")),
+            guard,
             output: None,
             delays: Delays::read(MODELLED),
             now_ms: BEGIN_MS,
             fault,
             fault_at: fault.map_or(u64::MAX, |fault| fault.at_ms(seed)),
-            slope,
-            speed: 1.0 + (seed / Fault::ALL.len() as u64 % 14) as f64,
+            speed: M::wanted(seed),
             weave: rng.share() * 2.0 - 1.0,
             rng,
             guard_due: 1_003,
@@ -257,22 +253,6 @@ impl World {
         self.output.expect("the guard has stepped").status
     }
 
-    /// Returns the allowed distance in metres from the last picture seen to standstill.
-    ///
-    /// It consists of 500 ms at the speed, 100 ms to react, and the ramp; on a slope also the error
-    /// of the ramp's feedback.
-    pub(crate) fn allowed(&self, speed: f64) -> f64 {
-        let (mut metres, mut left, mut slowing) = (0.6 * speed, speed, 1.5_f64);
-        while left > 0.0 {
-            metres += left * 0.001;
-            left -= slowing * 0.001;
-            slowing = (slowing + 0.005).min(4.0);
-        }
-        let downhill = (-9.81 * self.slope).max(0.0);
-        // Half of the slope's pull stays as speed above the ramp, until standstill.
-        0.1 + metres + downhill / 2.0 * (speed / 4.0 + 0.5)
-    }
-
     fn is_faulty(&self, fault: Fault) -> bool {
         self.fault == Some(fault) && self.is_during_fault(self.now_ms)
     }
@@ -296,15 +276,14 @@ impl World {
     fn drive_machine(&mut self) {
         let is_silent = self.now_ms > self.controls_at + MACHINE_LIMIT_MS;
         if is_silent {
-            // It brakes by itself and keeps its steering.
-            self.controls = Controls { throttle: 0.0, brake: 0.5, ..self.controls };
+            self.controls = self.machine.alone(&self.controls);
         }
         self.machine.step(&self.controls);
         if let Some(stopped) = &mut self.stopped {
-            stopped.speed_max = stopped.speed_max.max(self.machine.speed.abs());
+            stopped.fastest = stopped.fastest.faster(self.machine.moved());
         }
         if let Some(arc) = &self.arc {
-            self.off_arc = self.off_arc.max(arc.off(&self.machine));
+            self.off_arc = self.off_arc.max(arc.off(&self.machine.arc()));
         }
         if self.now_ms >= self.machine_due {
             let late = self.delays.machine_late.draw(&mut self.rng);
@@ -344,8 +323,7 @@ impl World {
     }
 
     fn picture(&self, stamp: Tick) -> Picture {
-        let Bicycle { distance, speed, .. } = self.machine;
-        Picture { stamp, captured_at: self.now_ms, distance, speed: speed.abs() }
+        Picture { stamp, captured_at: self.now_ms, moved: self.machine.moved() }
     }
 
     fn run_page(&mut self) {
@@ -438,17 +416,13 @@ impl World {
     fn command(&mut self) -> Command {
         self.sequence += 1;
         let mode = self.output.map_or(Mode::Held, |output| output.status.mode);
-        let short = (self.speed - self.machine.speed) as f32;
-        let is_released = mode == Mode::Held && self.stopped.is_none();
-        let seconds = self.now_ms as f64 / 1e3;
-        let steering = self.weave * 0.1 * (0.4 * seconds).sin();
-        let controls = Controls {
-            steering: steering as f32,
-            throttle: if is_released { 0.0 } else { (0.6 * short).clamp(0.0, 1.0) },
-            brake: if self.stopped.is_some() { 0.0 } else { (-0.2 * short).clamp(0.0, 1.0) },
-            signals: Signals::NONE,
-            ..Controls::default()
-        };
+        let controls = self.machine.commands(&Person {
+            speed: self.speed,
+            weave: self.weave,
+            seconds: self.now_ms as f64 / 1e3,
+            is_released: mode == Mode::Held && self.stopped.is_none(),
+            is_stopped: self.stopped.is_some(),
+        });
         let is_other = self.is_faulty(Fault::OtherConsole);
         Command {
             sequence: self.sequence,
@@ -548,10 +522,10 @@ impl World {
                 cause: transition.why.cause,
                 heard_ms: self.newest_at,
                 blind_from_ms: seen.captured_at,
-                blind_from: seen.distance,
-                speed_max: seen.speed.max(self.machine.speed.abs()),
+                blind_from: seen.moved,
+                fastest: seen.moved.faster(self.machine.moved()),
             });
-            self.arc.get_or_insert(Arc::of(&self.machine));
+            self.arc.get_or_insert(self.machine.arc());
         }
         self.output = Some(output);
     }

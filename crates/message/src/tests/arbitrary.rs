@@ -120,7 +120,7 @@ pub(crate) fn status() -> impl Strategy<Value = Status> {
         let machine = MachineState { speed, ..MachineState::default() };
         let answer = Console::new(console).zip(ActNumber::new(number));
         let outcome = Outcome::Refused(blocker);
-        let mut guard = Guard::new(Config::default(), Tick::new(number.max(1)).expect("not 0"));
+        let mut guard = Guard::new(Config::car(), Tick::new(number.max(1)).expect("not 0"));
         Status {
             mode,
             why: Why::new(cause, speed, f32::NAN),

@@ -16,7 +16,7 @@ use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 /// Returns an ordinary message for modification.
 pub(crate) fn telemetry() -> Telemetry {
-    let mut guard = Guard::new(Config::default(), Tick::new(7).expect("not 0"));
+    let mut guard = Guard::new(Config::car(), Tick::new(7).expect("not 0"));
     let status = guard.step(&Input::default(), Instant::ZERO).status;
     Telemetry {
         sequence: 7,

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     fn telemetry() -> Telemetry {
-        let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
+        let mut guard = Guard::new(Config::car(), Tick::new(70).unwrap());
         let position = Some(Position { x: 3.0, y: -4.0, heading: 0.5 });
         let machine = MachineState { speed: 2.5, position, ..MachineState::default() };
         let input = Input { machine: Some(machine), ..Input::default() };

@@ -66,7 +66,7 @@ const AT_EASE: Said = Said {
 
 /// Returns settings that require no dead-man input.
 fn config() -> Config {
-    let mut config = Config::default();
+    let mut config = Config::car();
     config.presence.dead_man_required = Some(false);
     config
 }

@@ -47,7 +47,7 @@ fn an_operator_whose_clock_is_ahead_drives_nothing() {
     for ahead in [Duration::from_millis(25), Duration::from_secs(3_600), Duration::MAX] {
         let guard_client = GuardClient::with(1);
         guard_client.handle_new_session(None);
-        let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
+        let mut guard = Guard::new(Config::car(), Tick::new(70).unwrap());
         let mut follow: Follow = Box::new(|_| Vec::new());
         let ticks = guard_client.ticks();
         for turn in 1..=100_u64 {
@@ -85,7 +85,7 @@ fn a_flood_of_commands_delays_neither_a_stop_nor_an_act() {
     for per_step in [1, 54, 500_u64] {
         let guard_client = GuardClient::with(1);
         guard_client.handle_new_session(None);
-        let mut guard = Guard::new(Config::default(), Tick::new(70).unwrap());
+        let mut guard = Guard::new(Config::car(), Tick::new(70).unwrap());
         let mut follow: Follow = Box::new(|_| Vec::new());
         let act = message::Act { number: 1, stop: 0, deed: message::Deed::Park };
         let (mut sequence, mut answers) = (0, (0, 0));

@@ -474,6 +474,9 @@ fn propose(
     }
 }
 
+/// Settings of the simulated car.
+const SIMULATED: &str = include_str!("../../../src/presets/simulated.toml");
+
 fn start_guard(folder: &Path, setup: &Setup) -> Child {
     let settings = folder.join("guard.toml");
     let (key, section) = match setup.black_box {
@@ -492,7 +495,7 @@ fn start_guard(folder: &Path, setup: &Setup) -> Child {
         }
     };
     let text = format!(
-        "vehicle = {:?}\nmachine = {:?}\nlatch = {:?}\n{key}{section}[guard.latency]\n{}",
+        "vehicle = {:?}\nmachine = {:?}\nlatch = {:?}\n{key}{section}{SIMULATED}[guard.latency]\n{}",
         folder.join("vehicle.sock"),
         folder.join(MACHINE),
         folder.join(setup.latch),

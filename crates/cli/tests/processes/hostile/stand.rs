@@ -71,7 +71,7 @@ impl Guarding {
             step_gap_max: Duration::from_millis(500),
             ..Latency::default()
         };
-        let config = guard::Config { latency, ..guard::Config::default() };
+        let config = guard::Config { latency, ..guard::Config::car() };
         config.validate().unwrap();
         let guard = Guard::new(config, Tick::new(1).unwrap());
         let keeper = Keeper::new(guard, vehicle, machine);

@@ -104,15 +104,22 @@ proptest! {
             ),
             1..60,
         ),
+        kind in 0_usize..4,
     ) {
-        let mut guard = Guard::new(Config::default(), Tick::new(1_000).unwrap());
+        let configs = [Config::car(), Config::robot(), Config::rover(), Config::cart()];
+        let mut guard = Guard::new(configs[kind], Tick::new(1_000).unwrap());
+        let motion = configs[kind].machine.motion;
         let mut now = Instant::ZERO;
         for (proposal, machine, millis) in inputs {
             now += Duration::from_millis(millis);
             let output = guard.step(&Input { proposal, machine, ..Input::default() }, now);
             let controls = output.control.controls;
             prop_assert_eq!(controls, controls.sane());
-            prop_assert!(controls.throttle == 0.0 || output.status.mode.is_driving());
+            prop_assert_eq!(controls, controls.of(motion));
+            let mode = output.status.mode;
+            prop_assert!(controls.throttle == 0.0 || mode.is_driving());
+            let moves = controls.twist != Twist::ZERO;
+            prop_assert!(!moves || mode.is_driving() || mode == Mode::Manoeuvre);
             prop_assert!(output.status.speed_bound.is_finite());
             let bytes = encode(&output.control, 0);
             prop_assert_eq!(decode(&bytes), Ok((output.control, 0)));

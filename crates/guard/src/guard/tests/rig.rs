@@ -3,6 +3,7 @@
 use std::vec::Vec;
 
 use super::super::*;
+use crate::Twist;
 use crate::frame::Command;
 
 /// State of the person and the vehicle; tests change it between steps.
@@ -33,7 +34,7 @@ pub(crate) const CONSOLE: Console = match Console::new(0xC0) {
 
 impl Rig {
     pub(crate) fn new() -> Self {
-        let mut config = Config::default();
+        let mut config = Config::car();
         config.presence.dead_man_required = Some(false);
         Self::with(config)
     }
@@ -65,6 +66,36 @@ impl Rig {
             transitions: Vec::new(),
             last: None,
         }
+    }
+
+    /// Returns a rig whose differential or omni machine holds this twist.
+    pub(crate) fn turning(mut config: Config, twist: Twist) -> Self {
+        config.presence.dead_man_required = Some(false);
+        let mut rig = Self::with(config);
+        rig.steps(20);
+        rig.arm(1);
+        rig.steps(2);
+        assert_eq!(rig.mode(), Mode::Armed, "{:?}", rig.last);
+        rig.command().controls.twist = twist;
+        rig.steps(2);
+        rig.proposal.act = None;
+        assert_eq!(rig.mode(), Mode::Driving, "{:?}", rig.last);
+        rig.steps(400);
+        assert!(rig.mode().is_driving(), "{:?}", rig.last);
+        rig
+    }
+
+    /// Returns the machine's motion.
+    pub(crate) fn moved(&self) -> Twist {
+        let MachineState { speed, sideways_speed, yaw_rate, .. } = self.machine;
+        Twist { forward: speed, sideways: sideways_speed, yaw_rate }
+    }
+
+    /// Sets the machine's motion.
+    pub(crate) fn set_moved(&mut self, moved: Twist) {
+        let machine = &mut self.machine;
+        (machine.speed, machine.sideways_speed, machine.yaw_rate) =
+            (moved.forward, moved.sideways, moved.yaw_rate);
     }
 
     /// Returns a rig whose person has armed the machine and drives at this speed.
@@ -128,7 +159,20 @@ impl Rig {
         };
         let output = self.guard.step(&input, now);
         self.transitions.extend(output.transition);
-        if self.is_following {
+        if self.is_following && self.guard.is_twisted() {
+            let Controls { twist, parking_brake, .. } = output.control.controls;
+            let told = if parking_brake { Twist::ZERO } else { twist };
+            let follows = |is: f32, told: f32| {
+                let next = is + (told - is) * FOLLOWS;
+                if (next - told).abs() < 1e-3 { told } else { next }
+            };
+            let moved = self.moved();
+            self.set_moved(Twist {
+                forward: follows(moved.forward, told.forward),
+                sideways: follows(moved.sideways, told.sideways),
+                yaw_rate: follows(moved.yaw_rate, told.yaw_rate),
+            });
+        } else if self.is_following {
             let controls = output.control.controls;
             let pull = 4.2 * controls.throttle - 8.0 * controls.brake;
             self.machine.speed = (self.machine.speed + pull * STEP.as_secs_f32()).max(0.0);
@@ -168,4 +212,6 @@ impl Rig {
     }
 }
 
+/// Share of the way to its set point that a drive makes in a step: it lags by a tenth of a second.
+const FOLLOWS: f32 = 0.1;
 pub(crate) const STEP: Duration = Duration::from_millis(10);

@@ -11,13 +11,14 @@ use std::hash::{Hash, Hasher};
 use std::vec::Vec;
 
 use super::super::*;
-use crate::Notices;
 use crate::frame::{Absence, Absences, DeadMan};
+use crate::{Motion, Notices, Twist};
 
 /// A guard, the counters of its environment, and an observer's record of the person's acts.
 #[derive(Clone, Debug)]
 struct Node {
     guard: Guard,
+    kind: Kind,
     now: Instant,
     sequence: u64,
     emergency: u32,
@@ -29,6 +30,16 @@ struct Node {
     latched: Option<Stop>,
 }
 
+/// A kind of machine, and the motion of its events.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    config: Config,
+    /// Set points of a person who wants to move it.
+    wanted: Controls,
+    /// Motion of a machine that moves.
+    moved: Twist,
+}
+
 /// Input and circumstances of one step.
 #[derive(Clone, Copy, Debug)]
 struct Event {
@@ -37,7 +48,8 @@ struct Event {
     emergency: bool,
     act: Option<(usize, Wanted)>,
     is_proposed: bool,
-    machine: Option<(f32, Notices)>,
+    /// `true` if it moves.
+    machine: Option<(bool, Notices)>,
 }
 
 /// Content of a new command.
@@ -71,8 +83,36 @@ enum Wanted {
 
 #[test]
 fn only_a_new_arming_leads_to_motion() {
+    let wanted = Controls { throttle: 1.0, ..Controls::default() };
+    let moved = Twist { forward: 0.9, ..Twist::ZERO };
+    search(Kind { config: config(Config::car()), wanted, moved });
+}
+
+#[test]
+fn only_a_new_arming_leads_to_motion_of_a_robot() {
+    let turn = Twist { yaw_rate: 0.9, ..Twist::ZERO };
+    // Straight on, and on the spot.
+    for twist in [Twist { forward: 0.9, ..Twist::ZERO }, turn] {
+        let wanted = Controls { twist, ..Controls::default() };
+        search(Kind { config: config(Config::robot()), wanted, moved: twist });
+    }
+}
+
+#[test]
+fn only_a_new_arming_leads_to_motion_of_a_cart() {
+    let sideways = Twist { sideways: 0.5, ..Twist::ZERO };
+    let arc = Twist { forward: 0.5, sideways: 0.3, yaw_rate: 0.5 };
+    for twist in [sideways, arc] {
+        let wanted = Controls { twist, ..Controls::default() };
+        search(Kind { config: config(Config::cart()), wanted, moved: twist });
+    }
+}
+
+/// Steps through every state of the guard of this machine.
+fn search(kind: Kind) {
     let events = events();
-    let (mut seen, mut frontier, mut ways) = (HashSet::new(), Vec::from([Node::new()]), 0_u64);
+    let begun = Vec::from([Node::new(kind)]);
+    let (mut seen, mut frontier, mut ways) = (HashSet::new(), begun, 0_u64);
     let mut transitions = HashSet::new();
     let mut armed = 0_u64;
     while let Some(node) = frontier.pop() {
@@ -115,9 +155,10 @@ fn only_a_new_arming_leads_to_motion() {
 }
 
 impl Node {
-    fn new() -> Self {
+    fn new(kind: Kind) -> Self {
         Self {
-            guard: Guard::new(config(), Tick::new(50).unwrap()),
+            guard: Guard::new(kind.config, Tick::new(50).unwrap()),
+            kind,
             now: Instant::from_millis(1_000),
             sequence: 0,
             emergency: 0,
@@ -131,11 +172,16 @@ impl Node {
     fn step(&mut self, event: &Event) -> Output {
         self.now += STEP;
         let proposal = self.proposal(event);
-        let machine = event.machine.map(|(speed, notices)| MachineState {
-            measured_at: self.now,
-            speed,
-            notices,
-            ..MachineState::default()
+        let machine = event.machine.map(|(moves, notices)| {
+            let moved = if moves { self.kind.moved } else { Twist::ZERO };
+            MachineState {
+                measured_at: self.now,
+                speed: moved.forward,
+                sideways_speed: moved.sideways,
+                yaw_rate: moved.yaw_rate,
+                notices,
+                ..MachineState::default()
+            }
         });
         let before = self.guard.acts.answer();
         let proposed = event.is_proposed.then_some(proposal);
@@ -172,9 +218,14 @@ impl Node {
         );
         assert!(self.latched.is_none() || !is_released, "released while latched: {event:?}");
         assert!(controls.throttle == 0.0 || status.mode.is_driving(), "{event:?} {output:?}");
+        let is_still = controls.twist == Twist::ZERO;
+        let may_move = status.mode.is_driving() || status.mode == Mode::Manoeuvre;
+        assert!(is_still || may_move, "{event:?} {output:?}");
+        assert_eq!(controls, controls.of(self.kind.config.machine.motion));
         if status.mode == Mode::Held {
             assert_eq!((status.holder, status.session), (None, None), "{event:?}");
-            assert!(controls.brake >= 0.5, "{event:?} {output:?}");
+            let is_twisted = self.guard.is_twisted();
+            assert!(is_twisted || controls.brake >= 0.5, "{event:?} {output:?}");
             assert_eq!(controls.parking_brake, self.guard.is_parked);
         }
         // A reason to stop counts at once.
@@ -197,7 +248,7 @@ impl Node {
             sequence: self.sequence,
             console: console(said.console),
             successor: said.hands_over.then_some(console(1 - said.console)),
-            controls: Controls { throttle: said.throttle, ..Controls::default() },
+            controls: if said.throttle > 0.0 { self.kind.wanted } else { Controls::default() },
             dead_man: DeadMan::Absent,
             absences: Absences::NONE.with_if(Absence::ConsoleGone, said.is_gone),
             cited: match said.sees {
@@ -238,7 +289,7 @@ impl Node {
             passed.map(|passed| passed.min(most))
         };
         let said = |command: &Command| {
-            let throttle = command.controls.throttle > 0.0;
+            let throttle = self.guard.demand(&command.controls) > 0.0;
             (command.console, throttle, command.successor, command.absences)
         };
         let person = &guard.person;
@@ -250,14 +301,15 @@ impl Node {
             let waiting = waiting.map(|act| (act.console, act.deed == Deed::Arm));
             (steps(Some(at), 2), proposal.session, waiting)
         });
-        let machine = guard
-            .machine
-            .newest
-            .map(|(machine, at)| (steps(Some(at), 2), machine.speed.to_bits(), machine.notices));
+        let machine = guard.machine.newest.map(|(machine, at)| {
+            let moves =
+                (machine.speed, machine.sideways_speed, machine.yaw_rate) != (0.0, 0.0, 0.0);
+            (steps(Some(at), 2), moves, machine.notices)
+        });
         let cited = guard.loop_age.current(self.now);
         let cited = cited.map(|age| (age.as_millis() / STEP.as_millis()).min(3));
         let is_bounded = guard.bound.get() < guard.config.envelope.speed_max;
-        let manoeuvre = guard.manoeuvre.map(|manoeuvre| steps(manoeuvre.standing_since, 1));
+        let manoeuvre = guard.manoeuvre.map(|manoeuvre| steps(manoeuvre.standing_since(), 1));
         let armed = (guard.mode == Mode::Armed).then(|| steps(Some(guard.since), 4));
         let is_brake = guard.why.cause == Cause::BrakeDoesNotAnswer;
         let mut hasher = DefaultHasher::new();
@@ -266,6 +318,7 @@ impl Node {
         (holder, newest, fresh, vehicle, machine, cited, is_bounded, manoeuvre, armed)
             .hash(&mut hasher);
         (self.is_armed, self.latched.is_some(), guard.brake.counted()).hash(&mut hasher);
+        guard.twist_watch.counted().hash(&mut hasher);
         hasher.finish()
     }
 }
@@ -291,7 +344,7 @@ fn events() -> Vec<Event> {
         emergency: false,
         act: None,
         is_proposed: true,
-        machine: Some((0.0, Notices::NONE)),
+        machine: Some((false, Notices::NONE)),
     };
     let said = |said| Event { said: Some(said), ..sound };
     let mut proposals = Vec::from([
@@ -328,9 +381,9 @@ fn events() -> Vec<Event> {
     proposals.push(Event { act: Some((0, Wanted::Arm)), session: 2, ..sound });
     proposals.push(Event { act: Some((0, Wanted::Arm)), emergency: true, ..sound });
     let machines = [
-        Some((0.0, Notices::NONE)),
-        Some((0.9, Notices::NONE)),
-        Some((0.0, Notices::of(Notice::LocalStop))),
+        Some((false, Notices::NONE)),
+        Some((true, Notices::NONE)),
+        Some((false, Notices::of(Notice::LocalStop))),
         None,
     ];
     let with = |event: &Event| machines.map(|machine| Event { machine, ..*event });
@@ -338,8 +391,7 @@ fn events() -> Vec<Event> {
 }
 
 /// Returns settings whose times are a few steps long.
-fn config() -> Config {
-    let mut config = Config::default();
+fn config(mut config: Config) -> Config {
     let ms = Duration::from_millis;
     config.latency.loop_age_full = ms(500);
     config.latency.loop_age_hysteresis = ms(0);
@@ -357,6 +409,12 @@ fn config() -> Config {
     // The bound reaches its target within a step.
     config.envelope.speed_max = 1.0;
     config.envelope.speed_bound_slope = 4.0;
+    if config.machine.motion != Motion::Ackermann {
+        config.machine.drive_answer = ms(400);
+        (config.machine.deceleration_max, config.envelope.deceleration) = (4.0, 4.0);
+        config.envelope.yaw_deceleration = 9.0;
+        config.manoeuvre.yaw_deceleration_emergency = 9.0;
+    }
     config.validate().unwrap();
     config
 }

@@ -222,7 +222,7 @@ fn an_emergency_stop_at_standstill_latches_under_a_new_number() {
     rig.act(1, Deed::Reset(first.stop));
     rig.steps(2);
     assert!(rig.last.unwrap().status.is_latched);
-    let guard = Guard::new(Config::default(), Tick::new(9).unwrap()).with_latched(second.stop);
+    let guard = Guard::new(Config::car(), Tick::new(9).unwrap()).with_latched(second.stop);
     assert!(guard.is_latched && guard.stop == second.stop, "a former run's latch is kept");
 }
 
@@ -603,15 +603,15 @@ fn an_unknown_absence_of_a_later_build_prevents_arming() {
 #[test]
 fn a_fast_or_strong_machine_requires_the_dead_man_input() {
     let required = |speed_max: f32, mass: f32, acceleration: f32| {
-        let mut config = Config::default();
+        let mut config = Config::car();
         config.envelope.speed_max = speed_max;
         (config.machine.mass, config.machine.acceleration_max) = (mass, acceleration);
         config.requires_dead_man()
     };
-    assert!(Config::default().requires_dead_man());
+    assert!(Config::car().requires_dead_man());
     assert!(!required(1.6, 30.0, 4.2) && required(1.7, 30.0, 4.2));
     assert!(required(1.6, 34.0, 4.2) && !required(1.6, 130.0, 1.0));
-    let mut rig = Rig::with(Config::default());
+    let mut rig = Rig::with(Config::car());
     rig.steps(20);
     rig.arm(1);
     rig.steps(2);

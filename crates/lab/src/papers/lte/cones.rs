@@ -119,7 +119,7 @@ fn config(guard: usize) -> Config {
         BOUND_ALONE => lenient,
         _ => Latency { loop_age_full: ms(1_000), ..lenient },
     };
-    Config { latency, ..Config::default() }
+    Config { latency, ..Config::car() }
 }
 
 impl Driven {
