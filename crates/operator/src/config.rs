@@ -59,12 +59,13 @@ pub struct Config {
     pub console_behind: Option<Behind>,
     /// Certificate chain in PEM form; if not given, one is made from the machine's key.
     pub console_certificate: Option<PathBuf>,
-    /// Secret key of the certificate in PEM form.
+    /// Secret key of the configured certificate in PEM form; not given without one.
     pub console_certificate_key: Option<PathBuf>,
     /// True to announce, in addition to addresses that admit a browser to drive, addresses that
     /// admit one only to watch.
     pub watch: bool,
-    /// Address for metrics, status and probes; required for these if the console uses HTTPS.
+    /// Separate address for metrics, status and probes; if not given, the console's address serves
+    /// them, unless other machines can reach it.
     pub metrics: Option<SocketAddr>,
     /// Folder to record sessions into; nothing is recorded if not given.
     pub record: Option<PathBuf>,

@@ -54,7 +54,8 @@ struct ReorderBuffer {
     held: BTreeMap<u32, Held>,
     /// Picture number of the newest slice of the strip shown; `None` before the first.
     newest: Option<u32>,
-    /// Capture time of the newest slice of the strip shown, by the vehicle's clock.
+    /// Capture time of the newest slice of the strip shown, by the vehicle's clock; `None` before
+    /// the first, or if unknown.
     captured_at: Option<Instant>,
     /// Number of the newest picture after which the strip was clean; `None` before one.
     clean: Option<u32>,
@@ -65,7 +66,8 @@ struct ReorderBuffer {
     /// True if the newest slice other than an IDR signals its history: then the encoder recovers
     /// without an IDR.
     recovers: bool,
-    /// Newest picture whose slice arrived and could not be shown, as before the first IDR.
+    /// Number of the newest picture whose slice arrived and could not be shown, as before the first
+    /// IDR; `None` before one.
     unusable: Option<u32>,
 }
 

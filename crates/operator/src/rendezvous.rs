@@ -33,16 +33,17 @@ pub(crate) struct Rendezvous {
     hub: Arc<Hub>,
     choices: mpsc::Receiver<Choice>,
     relays: Relays,
-    /// Newest introduction, until a missing answer of the vehicle is reported.
+    /// Newest introduction, until a missing answer of the vehicle is reported; `None` otherwise.
     introduced: Option<Introduced>,
-    /// Lease, epoch and vehicle of the newest introduction, until the lease has ended.
+    /// Lease, epoch and vehicle of the newest introduction; `None` before the first, and once the
+    /// lease has ended.
     held: Option<Held>,
-    /// Name of the lease of the vehicle released last, whose end is expected.
+    /// Name of the lease of the vehicle released last, while its end is expected; `None` otherwise.
     left: Option<[u8; 16]>,
     /// Why the configured vehicle is refused, until the list of vehicles, which the report names,
     /// has arrived.
     refused: Option<String>,
-    /// Time at which to ask again for a refused or lost vehicle.
+    /// Time at which to request a refused or lost vehicle again; `None` if no request is scheduled.
     take_at: Option<Instant>,
     /// Number of refusals since the last introduction.
     refusals: u32,

@@ -197,8 +197,8 @@ impl Watch {
         leg
     }
 
-    /// Returns the arrival of the first slice whose capture began at `came` of the vehicle's clock
-    /// or later.
+    /// Returns the time of arrival here of the first slice whose capture began at `came` of the
+    /// vehicle's clock or later; `None` if none has arrived.
     fn shown_after(&self, came: Instant) -> Option<Instant> {
         let after = |unit: &&Unit| unit.captured_at.is_some_and(|at| at >= came);
         self.units.iter().filter(after).map(|unit| unit.arrived_at).min()

@@ -12,9 +12,11 @@ pub(crate) struct ConsoleId(pub(crate) NonZeroU64);
 pub(crate) struct Holder {
     holding: Option<ConsoleId>,
     request: Option<Request>,
-    /// Request that the driving console has granted, until the vehicle's guard hands over.
+    /// Request that the driving console has granted, until the vehicle's guard hands over; `None`
+    /// if there is none.
     agreed: Option<Request>,
-    /// Console that was refused last, until it asks again or the driving console changes.
+    /// Console that was refused last, until it asks again or the driving console changes; `None` if
+    /// there is none.
     refused: Option<ConsoleId>,
     request_count: u32,
 }
@@ -116,7 +118,7 @@ impl Holder {
     }
 
     /// Removes a console and its request. If it drove, a successor or the console that asks takes
-    /// over, or none drives; the change is returned.
+    /// over, or none drives, and the change is returned; `None` if it did not drive.
     pub(crate) fn leave(&mut self, console: ConsoleId) -> Option<Change> {
         self.refused.take_if(|refused| *refused == console);
         self.withdraw(console);
@@ -154,7 +156,8 @@ impl Holder {
 
     /// Handles an answer. Only the driving console answers, and only to the current request or to
     /// the one it has granted. If it agrees while the guard lets it drive, it continues to drive
-    /// until the guard has handed over.
+    /// until the guard has handed over. Returns the change of the driving console, if the answer
+    /// causes one at once.
     pub(crate) fn answer(
         &mut self,
         console: ConsoleId,
@@ -177,8 +180,8 @@ impl Holder {
         None
     }
 
-    /// Handles the guard's report of the console it lets drive: the agreed successor has taken
-    /// over.
+    /// Handles the guard's report that it lets `holder` drive. If that is the agreed successor, it
+    /// has taken over, and the change is returned; otherwise `None`.
     pub(crate) fn handle_guard(&mut self, holder: ConsoleId) -> Option<Change> {
         let agreed = self.successor().filter(|successor| *successor == holder)?;
         Some(self.hand_over(Some(agreed), Reason::Consent))
@@ -190,7 +193,7 @@ impl Holder {
     }
 
     /// Handles a standstill of the vehicle: a granted or pending request hands over, and the change
-    /// is returned.
+    /// is returned; `None` without a request.
     pub(crate) fn handle_standstill(&mut self) -> Option<Change> {
         let request = self.agreed.or(self.request)?;
         Some(self.hand_over(Some(request.from), Reason::Standstill))

@@ -14,8 +14,8 @@ pub struct SliceHead {
     pub kind: SliceKind,
     /// Number of the picture, as counted by the camera.
     pub picture: u32,
-    /// Number of earlier slices of the strip that determine its content, as
-    /// [`Slice::history`](tautline_video::Slice::history).
+    /// Number of earlier slices of the strip that determine this slice's content, as
+    /// [`Slice::history`](tautline_video::Slice::history); `None` if unknown.
     pub history: Option<u8>,
     /// True if the strip may differ from its encoder's after this slice, because a slice it depends
     /// on was lost.

@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(super) emulated_links: Mutex<Vec<EmulatedLink>>,
     /// Latest snapshot of the vehicle; empty before a session's first.
     pub(super) vehicle: Mutex<Snapshot>,
-    /// Observations of a probe, while one runs.
+    /// Observations of the running probe; `None` while none runs.
     pub(super) watch: Mutex<Option<Watch>>,
     /// Total bytes of all units sent to the vehicle since this process began.
     pub(super) sent_bytes: AtomicU64,
@@ -242,8 +242,8 @@ impl Shared {
         is_unheard
     }
 
-    /// Returns the key of the vehicle with which this process has had a session, until it is
-    /// released.
+    /// Returns the key of the wanted vehicle, once this process has had a session with it; `None`
+    /// before, and after its release.
     pub(crate) fn vehicle_key(&self) -> Option<PublicKey> {
         *lock(&self.vehicle_key)
     }

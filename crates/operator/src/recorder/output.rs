@@ -56,5 +56,5 @@ impl Output {
     }
 }
 
-/// Bytes of buffered entries from which they are written.
+/// Number of buffered bytes from which on they are written to the file.
 const WAITING_BYTES: usize = 64 << 10;
