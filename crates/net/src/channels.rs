@@ -27,7 +27,7 @@ pub const PROBE_ANSWER: ChannelNumber = ChannelNumber::new(6);
 /// First number for an application; lower numbers are reserved.
 pub const APPLICATION_MIN: u8 = 16;
 
-/// Returns the protocol versions of this build, for the switchboard.
+/// Returns the protocol versions of this build, for the switchboard; never `None`.
 pub fn versions() -> Option<ProtocolVersions> {
     let Versions { lowest, highest } = Versions::OURS;
     Some(ProtocolVersions { lowest, highest })

@@ -510,7 +510,8 @@ impl EventLoop {
         }
     }
 
-    /// Writes the next datagram; returns its route and codepoint. Relays forward no codepoint.
+    /// Writes the next datagram of a relay client or a session; returns its route and codepoint, or
+    /// `None` if none is due. Relays forward no codepoint.
     fn poll_transmit(&mut self, now: Instant) -> Option<(Route, Ecn)> {
         let Self { relays, sessions, datagram, .. } = self;
         if let Some(route) = relays.poll_transmit(datagram, now) {

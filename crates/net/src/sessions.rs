@@ -30,8 +30,8 @@ pub(crate) struct Sessions {
     /// `true` from [`release`](Self::release) until another session becomes the current one. The
     /// current one then ends after ten seconds without datagrams, unless a successor waits.
     is_released: bool,
-    /// Condition for the requested end of the current session; a session introduced later then
-    /// replaces it.
+    /// Condition under which the current session ends as requested; `None` without a request. A
+    /// session introduced later then replaces it.
     ending: Option<Condition>,
     successor: Option<Successor>,
     /// Events of the current session from its time as successor, newest first.
@@ -198,7 +198,7 @@ impl Sessions {
         self.all().map(|session| *session.peer())
     }
 
-    /// Returns when to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout); `None` without a session.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let successor = self.successor.iter().map(|successor| &successor.session);
         let timeouts = self.present.iter().chain(successor).filter_map(Session::poll_timeout);
@@ -215,7 +215,8 @@ impl Sessions {
         self.settle(now);
     }
 
-    /// Writes the next datagram into `buffer`; returns its route and codepoint.
+    /// Writes the next datagram of any session into `buffer`; returns its route and codepoint, or
+    /// `None` if none is due.
     pub(crate) fn poll_transmit(
         &mut self,
         buffer: &mut Vec<u8>,

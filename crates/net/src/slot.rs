@@ -24,7 +24,8 @@ pub(crate) struct Slot {
     /// Open socket; `None` while it cannot be opened.
     socket: Option<Udp>,
     address: SocketAddr,
-    /// Time of the first refused send since the last accepted one or since the socket was opened.
+    /// Time of the first refused send since the last accepted one or since the socket was opened;
+    /// `None` if none was refused since.
     refused_since: Option<Instant>,
     tried_at: Instant,
     /// Reason of the last refusal, until a datagram is sent.

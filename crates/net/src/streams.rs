@@ -53,7 +53,8 @@ pub(crate) struct Streams {
     /// Local ends for calls, in the order of [`Route::stream_index`].
     locals: Vec<Local>,
     listening: Option<Listening>,
-    /// Address to listen on as soon as this machine has it, and the time of the last attempt.
+    /// Address to listen on as soon as this machine has it, and the time of the last attempt;
+    /// `None` if none is pending.
     absent: Option<(SocketAddr, Instant)>,
     incoming: Vec<Connection>,
     calls: Vec<Call>,
@@ -125,7 +126,7 @@ impl Streams {
     }
 
     /// Returns the listening address, open or pending, with the port that the system chose if none
-    /// was requested.
+    /// was requested; `None` if this end only calls.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         let listening = self.listening.as_ref().map(|listening| listening.address);
         listening.or(self.absent.map(|(address, _)| address))

@@ -182,8 +182,9 @@ pub struct Link<P> {
     capacity: Capacity,
     gates: Gates,
     losing: Vec<Intervals>,
-    /// Recorded losses, evaluated at a packet's push time: the recorder's packets had no queue in
-    /// front of them, and a hold would shift the packet past the recorded loss.
+    /// Times in which the link's recording lost packets, `None` without a recording; evaluated at a
+    /// packet's push time: the recorder's packets had no queue in front of them, and a hold would
+    /// shift the packet past the recorded loss.
     losing_recorded: Option<Intervals>,
     loss: Loss,
     delay: Delay,

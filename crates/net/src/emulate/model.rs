@@ -87,7 +87,8 @@ impl Model {
         }
     }
 
-    /// Returns the next packet that arrived until `now`, with its direction and arrival time.
+    /// Returns the next packet that arrived until `now`, with its direction and arrival time;
+    /// `None` if there is none.
     pub(super) fn pop(&mut self, now: Instant) -> Option<(Direction, Instant, Packet)> {
         match self {
             Self::Links(links) => Direction::BOTH.into_iter().find_map(|direction| {

@@ -197,7 +197,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Returns when to call [`Self::release`] next.
+    /// Returns when to call [`Self::release`] next; `None` without packets in transit.
     pub(super) fn next_event(&self) -> Option<Instant> {
         self.model.next_event()
     }
@@ -280,8 +280,8 @@ impl Relay {
 }
 
 impl Kind {
-    /// Reads once; passes on the datagrams of one sender, and returns its address and the local one
-    /// that it used.
+    /// Reads once, and passes the datagrams of one sender to `take`. Returns the address of the
+    /// sender and the local one that it used; `None` from a device.
     fn recv(
         &self,
         buffer: &mut [u8],

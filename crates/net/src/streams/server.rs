@@ -110,7 +110,8 @@ impl Server {
         })
     }
 
-    /// Returns the listening address, with the port that the system chose if none was requested.
+    /// Returns the listening address, with the port that the system chose if none was requested;
+    /// `None` if connections only come by the inlet.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
@@ -182,6 +183,7 @@ impl Server {
     }
 
     /// Returns the route of a connection that has ended; each one once, in no particular order.
+    /// `None` if all were returned.
     pub fn poll_closed(&mut self) -> Option<Route> {
         self.closed.pop()
     }

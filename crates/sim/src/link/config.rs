@@ -43,7 +43,8 @@ use crate::trace::Trace;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Mean capacity in Mbit/s (10^6 bit/s), headers included; 0.01 to 100,000.
+    /// Mean capacity in Mbit/s (10^6 bit/s), headers included; 0.01 to 100,000. `None` if `trace`
+    /// gives the capacity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_mbps: Option<f64>,
     /// Variation of the capacity around `rate_mbps`; `None` for a constant capacity.
@@ -498,12 +499,12 @@ const fn default_rate_factor() -> f64 {
     1.0
 }
 
-/// Returns the `minTh` of [RFC9332].
+/// Returns the threshold that [RFC9332] recommends as `minTh`.
 const fn default_threshold_ms() -> f64 {
     0.8
 }
 
-/// Returns the `range` of [RFC9332].
+/// Returns the width of the ramp that [RFC9332] recommends as `range`.
 const fn default_range_ms() -> f64 {
     0.4
 }

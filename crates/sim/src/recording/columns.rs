@@ -4,7 +4,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns<'a> {
     /// Operator whose rows are used, in a file with a column `operator`; in another file, the
-    /// column to read in place of `rtt_ms`.
+    /// column to read in place of `rtt_ms`. `None` for a file of one operator.
     pub operator: Option<&'a str>,
     /// Time between two lines of a file without a time column; above zero.
     pub interval: Duration,
