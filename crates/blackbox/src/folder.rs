@@ -103,7 +103,8 @@ impl Folder {
         self.drives.insert(number);
     }
 
-    /// Adds a file; returns a fault if the drive and part in its content differ from `at`.
+    /// Adds the file at `at`; returns a fault if the drive and part in its content differ from
+    /// `at`, and `None` otherwise.
     pub fn take(&mut self, at: Place, recording: &Recording) -> Option<Fault> {
         let begin = recording.begin().unwrap_or_default();
         let number = |name: &str| begin[name].as_u64().and_then(|number| number.try_into().ok());

@@ -59,7 +59,8 @@ impl Outgoing {
     }
 
     /// Returns the instant from which the next frame may be sent: a little before it is due, so
-    /// that a turn that comes early does not leave it to the next turn.
+    /// that a turn that comes early does not leave it to the next turn. `None` if no frame is due
+    /// now: outside a stop, or only at the end.
     pub(crate) fn due(&self, is_stopping: bool) -> Option<Instant> {
         let early = early(self.period()?);
         let due = self.due.map_or(Instant::ZERO, |due| due - early);

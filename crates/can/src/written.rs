@@ -313,7 +313,7 @@ impl<'a> Reader<'a> {
         Lined { line, part }
     }
 
-    /// Takes a table of signals out of an entry.
+    /// Takes the table of signals called `name` out of an entry; `None` if the entry has none.
     fn named(
         &mut self,
         entry: &mut DeTable<'a>,

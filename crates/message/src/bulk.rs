@@ -119,7 +119,8 @@ fn time_at(bytes: &[u8]) -> Option<usize> {
     place(root.timestamp()?.0.as_slice(), bytes)
 }
 
-/// Returns the offset of `part`, a subslice of `whole`.
+/// Returns the offset of `part`, which must be a subslice of `whole`; `None` if it begins before
+/// `whole`.
 pub(crate) fn place(part: &[u8], whole: &[u8]) -> Option<usize> {
     (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)
 }

@@ -33,7 +33,7 @@ pub struct Command {
     pub console: u64,
     /// Guard's tick of the newest picture visible to the person, 0 for none.
     pub cited: u32,
-    /// Newest act, repeated until the guard has reported it.
+    /// Newest act of the person, repeated until the guard has reported it; `None` without one.
     pub act: Option<Act>,
     /// Number of the newest emergency stop, repeated until the guard has reported it; 0 for none.
     pub emergency_stop_number: u32,

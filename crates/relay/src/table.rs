@@ -602,7 +602,8 @@ fn keys(grant: &Grant) -> [PublicKey; 2] {
     }
 }
 
-/// Returns the link of a session's datagram, in the first byte in every version.
+/// Returns the link of a session's datagram, which is in the first byte in every version; `None` if
+/// the bytes cannot be a session's datagram.
 fn link_of(datagram: &[u8]) -> Option<LinkNumber> {
     let is_whole = (DATAGRAM_BYTES_MIN..=DATAGRAM_BYTES_MAX).contains(&datagram.len());
     let head = *datagram.first().filter(|head| is_whole && **head >> 4 != 0)?;

@@ -171,7 +171,7 @@ struct Vehicle {
     /// End of a lease that an absent vehicle has not received yet; `None` if there is none.
     pending_release: Option<Control>,
     /// Operator whose drive a supervisor has ended, and expiry of the order: that operator gets no
-    /// lease of this vehicle until then.
+    /// lease of this vehicle until then. `None` without such an order.
     ended: Option<(String, Instant)>,
     /// Supervisors that wait for the vehicle's answers to an order.
     awaiting: Vec<Awaiting>,
@@ -440,7 +440,7 @@ impl Directory {
         self.settle_rivals(id, key, now);
     }
 
-    /// Returns the next action to carry out.
+    /// Returns the next action to carry out; `None` if all were returned.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
@@ -450,7 +450,8 @@ impl Directory {
         self.round_trip.take()
     }
 
-    /// Returns when to call [`handle_timeout`](Self::handle_timeout), and the reason.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout), and the reason; `None` if
+    /// nothing is to be awaited.
     pub fn poll_timeout(&self) -> Option<(Instant, Timer)> {
         let connections = self.connections.values().flat_map(|connection| {
             [

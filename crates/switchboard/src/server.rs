@@ -51,7 +51,7 @@ pub struct Server {
     freed_sender: mpsc::UnboundedSender<Place>,
     /// Rate limit for logs of connections without a place.
     turned_away: LogLimit,
-    /// Destination of connections for the relay that shares the port.
+    /// Destination of connections for the relay that shares the port; `None` if none does.
     relay: Option<Outlet>,
     counters: Arc<Counters>,
     /// Rate limit for logs of connections that break, before and after their handshake.

@@ -72,7 +72,8 @@ impl Reading {
         None
     }
 
-    /// Takes a message; returns the kind of end if the file ends here.
+    /// Takes a message; returns the kind of end if the verified part of the file ends here, and
+    /// `None` if it continues.
     fn take(&mut self, message: &mcap::Message<'_>, offset: usize) -> Option<End> {
         let Some(topic) = self.channels.get(&message.channel).copied() else {
             return Some(self.broken(offset, None, What::Channel));

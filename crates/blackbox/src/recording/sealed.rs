@@ -38,7 +38,7 @@ struct Reading<'a> {
     hashed: usize,
     /// Number of channels read so far.
     channels: usize,
-    /// Hash of all bytes before the first chunk.
+    /// Hash of all bytes before the first chunk; `None` until that is reached.
     preamble: Option<Head>,
     /// Concatenated content of the records read, to which their ranges refer.
     data: Vec<u8>,

@@ -407,7 +407,7 @@ fn read_introduce(table: wire_control::Introduce<'_>) -> Result<Control, Error> 
 
 type Candidates = WIPOffset<Vector<'static, ForwardsUOffset<wire_control::Candidate<'static>>>>;
 
-/// Writes candidates; an empty list is omitted, as in an older build.
+/// Writes candidates; an empty list is omitted (`None`), as in an older build.
 fn write_candidates(builder: &mut Fbb, candidates: &[Candidate]) -> Option<Candidates> {
     if candidates.is_empty() {
         return None;
