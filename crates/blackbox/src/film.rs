@@ -122,7 +122,8 @@ impl<S: Sink> Film<S> {
         Ok(newest)
     }
 
-    /// Writes the waiting records as a chunk, and a signature over all preceding bytes.
+    /// Appends the waiting records as a chunk, and a signature over all preceding bytes; returns
+    /// the signature's content.
     fn sign(&mut self, is_last: bool, at: u64) -> Sealed {
         let Chunk { messages, begins_at, ends_at } = std::mem::take(&mut self.chunk);
         if !messages.is_empty() {

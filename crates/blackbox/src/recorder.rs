@@ -98,8 +98,8 @@ impl Recorder {
         (Self { items: Some(sender), shared, done: is_done, snapshot_at: None }, end)
     }
 
-    /// Steps the guard and records the step. The cost is that of the step, plus an allocation of 10
-    /// kB every five seconds.
+    /// Steps the guard, records the step and returns its output. The cost is that of the step, plus
+    /// an allocation of 10 kB every five seconds.
     pub fn step(&mut self, guard: &mut Guard, input: &Input, now: Instant) -> Output {
         let is_due = self.snapshot_at.is_none_or(|at| now >= at);
         let before = is_due.then(|| Box::new(guard.clone()));

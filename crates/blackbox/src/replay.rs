@@ -35,7 +35,7 @@ pub struct Difference {
 }
 
 /// Runs a guard from each snapshot of `recording` through the following steps, and compares its
-/// decisions bit by bit.
+/// decisions bit by bit with the recorded ones, up to the first difference.
 ///
 /// Snapshots and decisions depend on the version of the software: another version may differ.
 pub fn replay(recording: &Recording) -> Replay {

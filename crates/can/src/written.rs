@@ -257,7 +257,8 @@ impl<'a> Reader<'a> {
         1 + before.iter().filter(|byte| **byte == b'\n').count()
     }
 
-    /// Takes an array of tables out of `root`.
+    /// Takes the array of tables called `name` out of `root`, and returns its tables; none if there
+    /// is no such array.
     fn entries(&mut self, root: &mut DeTable<'a>, name: &str) -> Vec<Spanned<DeTable<'a>>> {
         let Some(entries) = root.remove(name) else { return Vec::new() };
         let at = entries.span();

@@ -91,7 +91,7 @@ pub struct ClockOffset {
 pub struct EmulatedLink {
     /// Display name of the link, at most 64 bytes.
     pub name: String,
-    /// True if the link is cut.
+    /// True if the emulator cuts the link in at least one direction.
     pub cut: bool,
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn number(field: &'static str, value: f32, min: f32, max: f32) -> Res
     Err(Error::OutOfRange { field, value, min, max })
 }
 
-/// Checks an integer as [`number`] does.
+/// Returns an integer checked as [`number`] does.
 pub(crate) fn within(field: &'static str, value: u16, min: u16, max: u16) -> Result<u16, Error> {
     if (min..=max).contains(&value) {
         return Ok(value);
@@ -64,7 +64,7 @@ pub(crate) fn within(field: &'static str, value: u16, min: u16, max: u16) -> Res
     Err(Error::OutOfRange { field, value, min, max })
 }
 
-/// Checks a double-precision number as [`number`] does.
+/// Returns a double-precision number checked as [`number`] does.
 pub(crate) fn number_f64(
     field: &'static str,
     value: f64,

@@ -153,7 +153,8 @@ impl<S: AsFd> Udp<S> {
 }
 
 impl Received {
-    /// Splits the bytes read: the kernel may have coalesced a sender's datagrams of equal length.
+    /// Returns the datagrams of this read in `buffer` one by one: the kernel may have coalesced a
+    /// sender's datagrams of equal length.
     pub fn datagrams(self, buffer: &[u8]) -> impl Iterator<Item = &[u8]> {
         let bytes = &buffer[..self.bytes.min(buffer.len())];
         // An empty datagram counts as one too.

@@ -348,7 +348,8 @@ mod tests {
         Control { source, controls, ..Control::default() }
     }
 
-    /// Answers the machine's report, if there is one, with throttle.
+    /// Answers the machine's report, if one has arrived, with a control frame that requests
+    /// throttle; returns whether that was sent.
     fn give_throttle(guard: &Server, counter: &mut Sender, now: Instant) -> bool {
         let mut buffer = [0; MachineState::BYTES];
         let Some((_, machine)) = guard.receive(&mut buffer) else { return false };

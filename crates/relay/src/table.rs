@@ -132,8 +132,8 @@ impl Table {
         }
     }
 
-    /// Handles a datagram from `from`, the receiving socket and the sender's address. An answer
-    /// replaces the content of `answer`.
+    /// Handles a datagram from `from`, the receiving socket and the sender's address; returns what
+    /// is to be done. An answer replaces the content of `answer`.
     pub fn handle_datagram(
         &mut self,
         from: Route,

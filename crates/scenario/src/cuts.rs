@@ -45,7 +45,8 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// Performs one run of 52 s, with four cuts.
+    /// Performs one run of 52 s, in which the links of `choice` are cut four times, and returns its
+    /// measurements.
     ///
     /// # Errors
     /// If the session configuration is invalid.

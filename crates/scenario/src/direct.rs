@@ -82,7 +82,7 @@ impl Direct {
         self.now = end;
     }
 
-    /// Drains the operator's events.
+    /// Returns the events of the operator's session that are waiting, and removes them.
     pub fn operator_events(&mut self) -> impl Iterator<Item = Event> {
         std::iter::from_fn(|| self.operator.poll_event())
     }

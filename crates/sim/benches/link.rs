@@ -11,7 +11,8 @@ fn main() {
     divan::main();
 }
 
-/// Runs ten simulated seconds of 1250-byte packets at 2 MB/s: 16,000 packets.
+/// Runs ten simulated seconds of 1250-byte packets at 2 MB/s, 16,000 packets; returns the number
+/// delivered.
 fn run(mut link: Link<()>) -> u64 {
     let mut now = Instant::ZERO;
     for _ in 0..16_000 {

@@ -147,7 +147,8 @@ fn usual_interval(pings: &[Ping]) -> Option<u64> {
     (!gaps.is_empty()).then(|| *gaps.select_nth_unstable(middle).1)
 }
 
-/// Removes the pauses and concatenates the runs between them.
+/// Returns the pings without the pauses, that is with the runs between pauses moved together;
+/// `usual` is the usual interval in ns.
 fn without_pauses(mut pings: Vec<Ping>, usual: u64) -> Result<Vec<Ping>, Error> {
     let (mut cut, mut previous) = (pings.first().map_or(0, |ping| ping.at), 0);
     for ping in &mut pings {

@@ -227,7 +227,8 @@ impl<N: Node> World<N> {
         }
     }
 
-    /// Adds a node with its clock, and transmits its initial datagrams.
+    /// Adds a node with its clock, and transmits its initial datagrams; returns its index in the
+    /// world.
     pub fn add(&mut self, node: N, clock: Clock) -> NodeId {
         let id = NodeId(self.nodes.len());
         self.nodes.push(Place { node, clock, timeout: None, routes: Vec::new() });
@@ -235,7 +236,8 @@ impl<N: Node> World<N> {
         id
     }
 
-    /// Joins two ends by a link: `up` carries from `first` to `second`.
+    /// Joins two ends by a link, whose up direction carries from `first` to `second`; returns its
+    /// index in the world.
     ///
     /// The link's seed combines the world's seed and the link's number. Processes that links have
     /// in common use the world's seed alone. Datagrams sent before the link exists have no route.
@@ -340,7 +342,8 @@ impl<N: Node> World<N> {
 
     /// Runs `action` on a node at the current instant; its `now` is the node's own clock.
     ///
-    /// Afterwards the node's pending datagrams are transmitted.
+    /// Afterwards the node's pending datagrams are transmitted, and the result of `action` is
+    /// returned.
     pub fn act<R>(&mut self, id: NodeId, action: impl FnOnce(&mut N, Instant) -> R) -> R {
         let place = &mut self.nodes[id.0];
         let local = place.clock.local(self.now);

@@ -129,6 +129,7 @@ mod tests {
     }
 
     /// Drives for `millis` by `drive`, which sees the car; reports to a follower every 10 ms.
+    /// Returns car and follower at the end.
     fn follow(
         millis: u64,
         mut drive: impl FnMut(&Follower) -> Controls,

@@ -97,7 +97,7 @@ fn signer() -> Signer {
     Signer::from_seed(&[7; 32])
 }
 
-/// Runs `act` and then the worker, both on this thread.
+/// Runs `act` and then the worker, both on this thread; returns the health at the end.
 fn record<D: Disk>(
     disk: D,
     config: Config,

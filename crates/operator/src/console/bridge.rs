@@ -386,7 +386,7 @@ impl Hub {
     }
 
     /// Adds a console; if one with the same id is connected, the page has reconnected, and its
-    /// former connection is closed.
+    /// former connection is closed. Returns the number and the queues of the new connection.
     ///
     /// # Errors
     /// Fails if there are too many consoles, or if its number belongs to another browser.

@@ -33,8 +33,8 @@ impl Lane {
         Self { driving, deeds, last: (None, 0) }
     }
 
-    /// Takes a command that arrives at `now` into account of the rate limits, and classifies it:
-    /// accepted, and under which limit, or refused.
+    /// Counts a command that arrives at `now` against the rate limits, and returns whether it is
+    /// accepted, and under which limit.
     pub(super) fn take(&mut self, command: &Command, now: Instant) -> Taken {
         let deeds = (command.act, command.emergency_stop_number);
         let is_news = deeds != self.last && deeds != (None, 0);

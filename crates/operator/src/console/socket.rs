@@ -44,8 +44,8 @@ impl Drop for Place {
     }
 }
 
-/// Passes messages to the hub until the browser closes the connection or is silent for 3 s: a
-/// frozen page or a sleeping computer closes nothing.
+/// Passes messages to the hub until the browser closes the connection or is silent for 3 s, since a
+/// frozen page or a sleeping computer does not close it.
 async fn read(mut stream: SplitStream<WebSocket>, place: &Place) {
     while let Ok(Some(Ok(message))) = timeout(CONSOLE_TIMEOUT, stream.next()).await {
         match message {

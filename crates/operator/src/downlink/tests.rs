@@ -60,7 +60,8 @@ fn take(downlink: &mut Downlink, unit: &[u8], now: Instant) -> Vec<(u32, SliceKi
     take_until(downlink, unit, now, now)
 }
 
-/// Does the same for a unit that is worthless from `worthless_at` on.
+/// Handles `unit`, which is worthless from `worthless_at` on, and returns the picture numbers and
+/// kinds of the slices that are shown after it.
 fn take_until(
     downlink: &mut Downlink,
     unit: &[u8],

@@ -5,7 +5,7 @@ use tautline_units::{Duration, Ecn, Instant};
 ///
 /// The methods are those of [`Session`].
 pub trait Transport {
-    /// Sends a unit to the peer.
+    /// Accepts a unit for sending to the peer, and returns its number.
     ///
     /// # Errors
     /// The reason for refusing the unit.

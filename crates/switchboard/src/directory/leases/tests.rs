@@ -296,7 +296,7 @@ fn a_killed_switchboard_disturbs_no_end_that_reconnects() {
 }
 
 /// Registers first in a copied folder, without the lease, as `who`; the process of the lease
-/// follows, and goes on.
+/// follows, and goes on. Returns the world after that.
 fn copy_comes_first(who: u8) -> World {
     let mut world = World::new();
     world.both_meet();

@@ -25,7 +25,8 @@ impl Line {
     }
 
     /// Runs `reports` reports over a link of `capacity` bit/s. The application sends at most
-    /// `offered` bit/s, or what probing fills up.
+    /// `offered` bit/s, or what probing fills up. Returns the sustained rate of the last grant in
+    /// bit/s.
     fn run(&mut self, reports: usize, capacity: f64, offered: f64) -> f64 {
         for _ in 0..reports {
             self.now += Duration::from_millis(100);
