@@ -25,7 +25,10 @@ pub enum ConfigError {
         purpose: &'static str,
     },
     /// A setting has no meaning for a machine of this kind.
-    #[error("guard.{setting} is no setting of a machine with guard.machine.motion = {motion:?}")]
+    #[error(
+        "guard.{setting} is no setting of a machine whose guard.machine.motion is {}",
+        .motion.name()
+    )]
     Foreign {
         /// Name of the setting.
         setting: &'static str,

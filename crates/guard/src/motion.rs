@@ -16,3 +16,14 @@ numbered! {
         Omni = 2,
     }
 }
+
+impl Motion {
+    /// Returns the kind's name in the settings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ackermann => "ackermann",
+            Self::Differential => "differential",
+            Self::Omni => "omni",
+        }
+    }
+}

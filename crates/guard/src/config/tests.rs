@@ -84,8 +84,8 @@ fn all_faults_of_all_sorts_are_told_at_once() {
     config.manoeuvre.deceleration_emergency = 0.6;
     let told: std::vec::Vec<_> = config.faults().map(|fault| fault.to_string()).collect();
     for part in [
-        "guard.machine.wheelbase_m is no setting of a machine with guard.machine.motion = \
-         Differential",
+        "guard.machine.wheelbase_m is no setting of a machine whose guard.machine.motion is \
+         differential",
         "guard.machine.track_width_m is missing",
         "guard.envelope.yaw_rate_max_rad_per_s = 99: must be 0.05 to 10",
         "guard.manoeuvre.deceleration_m_per_s2 = 1 must be at most \
