@@ -38,7 +38,7 @@ pub enum Record<'a> {
     },
     /// Definition of a channel's messages.
     Schema,
-    /// Number of a topic in this file.
+    /// Assignment of a number in this file to a topic.
     Channel {
         /// Number of the channel in this file.
         id: u16,
@@ -60,7 +60,8 @@ pub enum Record<'a> {
 pub struct Message<'a> {
     /// Number of the channel in this file.
     pub channel: u16,
-    /// Number of messages before this one; a reader may use it to detect losses.
+    /// Number of earlier messages, in the file or of the channel, as the writer counts them; a
+    /// reader may use it to detect losses.
     pub sequence: u32,
     /// Time of recording, in nanoseconds of Unix time.
     pub at: u64,

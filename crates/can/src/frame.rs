@@ -177,9 +177,9 @@ impl fmt::Display for Id {
 }
 
 impl SocketCan {
-    /// Length in bytes of a classic frame in this layout.
+    /// Length in bytes of a classic frame in SocketCAN's layout.
     pub const CLASSIC_BYTES: usize = HEAD_BYTES + CLASSIC_BYTES_MAX;
-    /// Length in bytes of a CAN FD frame in this layout.
+    /// Length in bytes of a CAN FD frame in SocketCAN's layout.
     pub const BYTES_MAX: usize = HEAD_BYTES + Frame::BYTES_MAX;
 }
 

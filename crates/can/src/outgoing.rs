@@ -31,7 +31,7 @@ pub(crate) struct Outgoing {
 /// Times at which a message is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Schedule {
-    /// From the first controls on, with this period.
+    /// From the first controls on, one frame in each period of this length.
     Always(Duration),
     /// During a stop: a first frame immediately, more with this period.
     Stop(Duration),

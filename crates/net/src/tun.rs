@@ -17,7 +17,7 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
-    /// `true` if dropping this removes the namespace.
+    /// `true` if dropping this value removes the namespace, because it was created here.
     made: bool,
 }
 

@@ -76,7 +76,7 @@ struct Held {
     slice: Slice,
     /// Time from which the loss before the slice is reported.
     told_from: Instant,
-    /// Time at which to stop waiting for the slices missing before this one.
+    /// Time at which to stop waiting for the slices missing before the held one.
     until: Instant,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Fleet {
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Picked {
     name: String,
-    /// True if a person picked it on the console; otherwise the settings name it.
+    /// True if a person picked the vehicle on the console; otherwise the settings name it.
     by_person: bool,
 }
 

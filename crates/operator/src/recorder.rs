@@ -288,7 +288,7 @@ fn write(items: &Receiver<Item>, mut files: Files, shared: &Shared, clock: &Cloc
 
 /// Name of the file with a line per slice.
 pub const INDEX: &str = "slices.csv";
-/// First line of [`INDEX`], with the names of its columns.
+/// First line of the file [`INDEX`], with the names of the file's columns.
 pub const INDEX_HEAD: &str = "picture,strip,kind,captured_us,encoded_us,shown_us,bytes,clean";
 /// Name of the file with complete pictures.
 pub const PICTURES: &str = "picture.h264";

@@ -21,9 +21,9 @@ pub struct Settings {
     /// Share of the service brake that an Ackermann machine applies while it moves, 0 to 1; default
     /// 0.5.
     pub brake: f32,
-    /// Deceleration of any other machine, m/s²; default 1.
+    /// Deceleration along its way of any machine that is not an Ackermann machine, m/s²; default 1.
     pub deceleration: f32,
-    /// Deceleration of its turn, rad/s²; default 2.
+    /// Deceleration of the turn of any machine that is not an Ackermann machine, rad/s²; default 2.
     pub yaw_deceleration: f32,
 }
 

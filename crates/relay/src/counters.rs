@@ -9,7 +9,7 @@ use tautline_units::ByteCount;
 pub struct Counters {
     /// Current number of leases in the relay.
     pub leases: u64,
-    /// Current number of sockets of ends that have proven their addresses.
+    /// Current number of legs: sockets of ends that have proven their addresses.
     pub legs: u64,
     /// Number of datagrams of sessions forwarded since the start.
     pub forwarded: u64,
@@ -32,7 +32,7 @@ pub struct Counters {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, strum::EnumCount, strum::EnumIter, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Dropped {
-    /// The source has not proven its address.
+    /// The source of the datagram has not proven its address.
     Unproven,
     /// The datagram belongs neither to a session nor to the relay's protocol.
     Malformed,

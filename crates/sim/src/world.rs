@@ -137,7 +137,7 @@ pub struct End {
     pub node: NodeId,
     /// Number of the node's socket.
     pub socket: u8,
-    /// The address of that socket on this link.
+    /// Address at which the far end of the link sees the socket.
     pub address: SocketAddr,
 }
 

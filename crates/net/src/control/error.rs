@@ -96,7 +96,7 @@ pub enum Error {
     /// A frame exceeds the limit, so the following bytes cannot be delimited.
     #[error("a frame of {bytes} bytes exceeds the limit of {bytes_max}")]
     FrameTooLong {
-        /// Length of the frame, or the one in its header.
+        /// Length of the refused frame's body, or the length in its header.
         bytes: u64,
         /// Maximum length of a frame.
         bytes_max: u64,

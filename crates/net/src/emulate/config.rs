@@ -88,7 +88,7 @@ pub struct LinkConfig {
 pub struct WirelessConfig {
     /// Received power at the station, dBm: -20, -35 or -60.
     pub power_dbm: i32,
-    /// `true` if another flow of 2000 kB/s shares it, as in the paper's tests.
+    /// `true` if another flow of 2000 kB/s shares the wireless network, as in the paper's tests.
     #[serde(default = "yes")]
     pub disturbed: bool,
 }

@@ -256,7 +256,8 @@ pub const FILE_PREFIX: &str = "latency-";
 pub const FILE_SUFFIX: &str = ".csv";
 /// Maximum of queued lines: more than two seconds of sixteen links at a ping every 20 ms.
 const LINES_MAX: usize = 2_048;
-/// A file takes this part of the total size at most, so that little is lost with the oldest.
+/// Minimum number of files that share the total size: each takes at most this fraction of it, so
+/// that little is lost with the oldest.
 const PARTS: u64 = 8;
 /// Maximum number of files, even small ones: repeated restarts must not fill a folder.
 const FILES_MAX: usize = 1_000;

@@ -7,7 +7,8 @@ pub struct OneWay {
     /// Outbound delay in nanoseconds. A negative value shows that a clock drifts by more than
     /// assumed, at least by this amount.
     pub out_nanos: i64,
-    /// Return delay in nanoseconds, with the same caveat.
+    /// Return delay in nanoseconds. A negative value shows that a clock drifts by more than
+    /// assumed, at least by this amount.
     pub in_nanos: i64,
     /// Maximum error of each delay: by what one is too long, the other is too short. It is valid
     /// only if neither delay is negative.

@@ -153,8 +153,8 @@ struct Place {
     standing: watch::Sender<Bytes>,
     /// True until the newest hello is sent; nothing else goes before it.
     hello_is_due: bool,
-    /// Strips, as bits, of which this console gets no slice before their next IDR, because it
-    /// missed one.
+    /// Strips, bit n for strip n, of which this console gets no slice before their next IDR,
+    /// because it missed one.
     waiting_for_idr: u8,
     /// Rate limits of the console's commands.
     lane: Lane,
@@ -737,7 +737,8 @@ const ALL_STRIPS: u8 = (1 << Layout::STRIP_COUNT) - 1;
 const MESSAGES_MAX: usize = 128;
 /// Maximum of connected consoles: more than the people who would share one vehicle.
 const CONSOLES_MAX: usize = 8;
-/// Maximum of watching consoles among these, so that those that may drive find room.
+/// Maximum of connected consoles that may only watch, counted in [`CONSOLES_MAX`] too, so that
+/// those that may drive find room.
 const WATCHING_MAX: usize = 4;
 /// Maximum bytes of a vehicle's name, by the control plane.
 const NAME_BYTES_MAX: usize = 64;

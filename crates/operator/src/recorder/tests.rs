@@ -93,7 +93,7 @@ const FIRST: u32 = 1_000;
 enum Fate {
     Comes,
     Lost,
-    /// The vehicle did not encode it, for lack of time.
+    /// The vehicle did not encode the strip of this picture, for lack of time.
     NeverCoded,
 }
 

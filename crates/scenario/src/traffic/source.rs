@@ -7,7 +7,7 @@ pub struct Media {
     pub per_second: u64,
     /// Mean rate of all units without a lower budget, large units included.
     pub rate: Bitrate,
-    /// True if it reduces its rate to a budget below `rate`.
+    /// True if the source reduces its rate to a budget below `rate`.
     pub adapts: bool,
     /// Number of units from one large unit, such as a key picture, to the next; 1 if all are alike.
     pub large_every: u64,

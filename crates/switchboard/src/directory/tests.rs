@@ -14,7 +14,7 @@ type Table<'a> = &'a [(Step<'a>, &'a [&'a str])];
 
 #[derive(Clone, Copy)]
 enum Step<'a> {
-    /// Connects, with this key.
+    /// Connects, as this connection and with this key.
     Call(u64, u8),
     /// Registers as this vehicle, at this address.
     Vehicle(u64, &'a str, &'a str),

@@ -49,7 +49,7 @@ pub struct TwoState {
     /// Rate received at the other end by each of the last [`SAMPLES`] reports, the newest first,
     /// bit/s.
     received: VecDeque<f64>,
-    /// Rate sent, of the same reports in the same order, bit/s.
+    /// Rate sent by this end in the times of the same reports, in the same order, bit/s.
     sent: VecDeque<f64>,
 }
 
