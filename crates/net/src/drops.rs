@@ -1,4 +1,4 @@
-/// Datagrams and units dropped by the loop itself, by reason.
+/// Counts of the datagrams and units that the event loop itself has dropped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
     /// Datagrams that arrived while there was no session, and were not a relay's.

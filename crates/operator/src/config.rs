@@ -45,7 +45,7 @@ pub struct Config {
     pub advertise: Vec<SocketAddr>,
     /// Address to listen on for a link over TLS, for networks that block UDP; if not given, none.
     pub tls: Option<SocketAddr>,
-    /// Addresses at which the vehicle reaches the TLS address; the address itself if empty.
+    /// Addresses at which the vehicle reaches the address in `tls`; that address itself if empty.
     #[serde(deserialize_with = "one_or_several")]
     pub tls_advertise: Vec<SocketAddr>,
     /// Address of the browser console; beyond the loopback interface it uses HTTPS.

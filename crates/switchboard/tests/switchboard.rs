@@ -220,7 +220,8 @@ async fn frames_that_are_no_message_are_refused_and_harm_nobody() {
     rover.introduction("anna", ANNA).await;
 }
 
-/// From the vehicle's own address, as behind a carrier's NAT; or each from another.
+/// The idle connections come from the vehicle's own address, as behind a carrier's NAT, or each
+/// from another one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_vehicle_registers_within_a_second_despite_1100_idle_ones() {
     allow_open_files(4_096);

@@ -10,6 +10,6 @@ pub(super) struct Sample {
     pub(super) curvature: f64,
     /// Lateral offset of a good driver's line in metres, positive to the left of the centre line.
     pub(super) line: f64,
-    /// Highest speed of a careful driver, m/s.
+    /// Highest speed of a careful driver at the sample, m/s.
     pub(super) speed: f64,
 }
