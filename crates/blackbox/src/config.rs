@@ -53,6 +53,11 @@ impl Config {
     /// # Errors
     /// [`Error::OutOfBounds`] naming the first setting out of range.
     pub fn validate(&self) -> Result<(), Error> {
+        self.faults().next().map_or(Ok(()), Err)
+    }
+
+    /// Returns an error for every setting out of range.
+    pub fn faults(&self) -> impl Iterator<Item = Error> {
         let between_min = if self.between_stops_ms == 0 { 0 } else { 10 };
         let bounds = [
             ("vin, bytes", self.vin.as_ref().map_or(1, |vin| vin.len() as u64), 1, 64),
@@ -63,9 +68,9 @@ impl Config {
             ("keep_days", self.keep_days, 0, 36_500),
             ("keep_mib", self.keep_mib, 0, 1 << 30),
         ];
-        let wrong = bounds.into_iter().find(|(_, value, min, max)| !(min..=max).contains(&value));
-        wrong.map_or(Ok(()), |(setting, value, min, max)| {
-            Err(Error::OutOfBounds { setting, value, min, max })
+        bounds.into_iter().filter_map(|(setting, value, min, max)| {
+            let is_within = (min..=max).contains(&value);
+            (!is_within).then_some(Error::OutOfBounds { setting, value, min, max })
         })
     }
 

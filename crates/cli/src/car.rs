@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use anyhow::ensure;
 use clap::Args;
 use serde::Deserialize;
 use tautline_guard::{Controls, Fault, Machine, MachineState};
@@ -14,6 +13,7 @@ use tautline_net::clock::Clock;
 use tautline_net::datagram::Address;
 use tautline_net::metrics::{self, Page, Unit};
 use tautline_net::realtime;
+use tautline_net::settings::Faults;
 use tautline_port::serve;
 use tautline_testtrack::{Conditions, SimulatedCar};
 use tautline_units::Instant;
@@ -137,13 +137,17 @@ impl Car {
 impl Config {
     fn validate(&self) -> anyhow::Result<()> {
         let Self { control_timeout_ms, slope, brake_share, .. } = self;
-        ensure!(
-            (20..=500).contains(control_timeout_ms),
-            "control_timeout_ms = {control_timeout_ms}: must be 20 to 500"
-        );
-        ensure!((-0.3..=0.3).contains(slope), "slope = {slope}: must be -0.3 to 0.3");
-        ensure!((0.0..=1.0).contains(brake_share), "brake_share = {brake_share}: must be 0 to 1");
-        Ok(())
+        let mut faults = Faults::default();
+        faults.unless((20..=500).contains(control_timeout_ms), || {
+            format!("control_timeout_ms = {control_timeout_ms}: must be 20 to 500")
+        });
+        faults.unless((-0.3..=0.3).contains(slope), || {
+            format!("slope = {slope}: must be -0.3 to 0.3")
+        });
+        faults.unless((0.0..=1.0).contains(brake_share), || {
+            format!("brake_share = {brake_share}: must be 0 to 1")
+        });
+        faults.finish()
     }
 }
 

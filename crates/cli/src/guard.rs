@@ -95,7 +95,7 @@ impl Guard {
         if let Some(folder) = self.blackbox {
             config.blackbox.get_or_insert_default().folder = folder;
         }
-        right(checked(&config.guard))?;
+        let signer = right(config.signer())?;
         let first_tick = keeper::first_tick()?;
         let latched = latch::read_latch(&config.latch).unwrap_or_else(|error| {
             let error = format!("{error:#}");
@@ -115,8 +115,8 @@ impl Guard {
         };
         let clock = Clock::start();
         let mut keeper = Keeper::new(guard, vehicle, machine);
-        if let Some(recorder) = recorder(&config, &clock)? {
-            keeper.record(recorder);
+        if let Some((blackbox, signer)) = config.blackbox.as_ref().zip(signer) {
+            keeper.record(recorder(blackbox, signer, &clock)?);
         }
         let (latching, writer) = latch::latch(&config.latch, latched);
         keeper.keep_latch(latching);
@@ -146,23 +146,44 @@ impl Guard {
     }
 }
 
-/// Checks the settings of the guard itself.
-///
-/// # Errors
-/// A line for each fault.
-fn checked(config: &tautline_guard::Config) -> anyhow::Result<()> {
-    let mut faults = Faults::default();
-    config.faults().for_each(|fault| faults.add(fault.to_string()));
-    faults.finish()
+impl Config {
+    /// Checks every field; returns the signer of the black box, if that is enabled.
+    ///
+    /// # Errors
+    /// Returns a line for each fault.
+    fn signer(&self) -> anyhow::Result<Option<Signer>> {
+        let mut faults = Faults::default();
+        faults.unless(self.vehicle != self.machine, || {
+            format!(
+                "vehicle and machine have the same address, {}: each needs its own",
+                self.vehicle
+            )
+        });
+        faults.all(self.guard.faults());
+        let mut signer = None;
+        if let Some(blackbox) = &self.blackbox {
+            faults.all(blackbox.faults());
+            signer = match self.key.as_deref() {
+                Some(key) => faults.of(keys::read(key)),
+                None => {
+                    faults.add("blackbox: key must name the file that signs it".to_owned());
+                    None
+                }
+            };
+        }
+        faults.finish()?;
+        Ok(signer.map(|identity| Signer::from_seed(&identity.signing_seed())))
+    }
 }
 
-/// Returns the recorder of the black box; `None` if the settings have none.
-fn recorder(config: &Config, clock: &Clock) -> anyhow::Result<Option<Recorder>> {
-    let Some(blackbox) = &config.blackbox else { return Ok(None) };
-    let key = config.key.as_deref().context("blackbox: key must name the file that signs it")?;
-    let signer = Signer::from_seed(&keys::read(key)?.signing_seed());
+/// Starts the recorder of the black box.
+fn recorder(
+    blackbox: &tautline_blackbox::Config,
+    signer: Signer,
+    clock: &Clock,
+) -> anyhow::Result<Recorder> {
     let (folder, key) = (blackbox.folder.display(), signer.public());
     tracing::info!(%folder, key, "the black box is signed by this key");
     let recorder = Recorder::start(blackbox.clone(), signer, clock.unix_nanos(Instant::ZERO));
-    recorder.map(Some).context("the black box cannot be begun")
+    recorder.context("the black box cannot be begun")
 }

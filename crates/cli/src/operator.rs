@@ -12,9 +12,9 @@ use tautline_net::stats::Latest;
 use tautline_operator::{Behind, Config, Opening, Right};
 
 use crate::folders::Folders;
-use crate::settings::{beside, load, right, set};
+use crate::settings::{beside, checked, load, set};
 use crate::stats::Stats;
-use crate::{keys, stop};
+use crate::stop;
 
 /// Run the operator's side: downlink, commands and the browser console.
 ///
@@ -133,9 +133,8 @@ impl Operator {
         set(&mut config.metrics, self.metrics.map(Some));
         set(&mut config.record, self.record.map(Some));
         set(&mut config.emulator, self.emulator.map(Some));
-        right(config.validate())?;
+        let identity = checked(config.validate(), &config.key)?;
         change(&mut config.transport);
-        let identity = right(keys::read(&config.key))?;
         let latest = Latest::of(End::Operator);
         let work = tautline_operator::run(
             config,

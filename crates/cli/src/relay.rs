@@ -10,8 +10,8 @@ use tautline_net::random;
 use tautline_relay::Config;
 
 use crate::folders::Folders;
-use crate::settings::{beside, load, right, set};
-use crate::{keys, stop};
+use crate::settings::{beside, checked, load, set};
+use crate::stop;
 
 /// Run a relay, which forwards sealed datagrams between the two ends of a lease.
 ///
@@ -83,8 +83,7 @@ impl Relay {
         set(&mut config.leases_max, self.leases_max);
         set(&mut config.lease_mbps, self.lease_mbps);
         set(&mut config.link_gib, self.link_gib);
-        right(config.validate())?;
-        let identity = right(keys::read(&config.key))?;
+        let identity = checked(config.validate(), &config.key)?;
         let seed = random::seed()?;
         tautline_relay::run(config, identity, Clock::start(), seed, stop::asked()).await
     }

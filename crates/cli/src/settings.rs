@@ -4,7 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::de::DeserializeOwned;
+use tautline_net::settings::Faults;
 use tautline_net::unavailable::Refused;
+use tautline_transport::crypto::Identity;
+
+use crate::keys;
 
 /// Reads a TOML file, or returns the defaults without a file.
 pub(crate) fn load<T: DeserializeOwned + Default>(file: Option<&Path>) -> anyhow::Result<T> {
@@ -37,6 +41,18 @@ impl std::error::Error for Wrong {}
 /// Returns the same error text in one line, marked so that [`is_wrong`] finds it.
 pub(crate) fn right<T>(value: anyhow::Result<T>) -> anyhow::Result<T> {
     value.map_err(|error| Wrong(format!("{error:#}")).into())
+}
+
+/// Reads the secret key at `file` of settings with this result of their check.
+///
+/// # Errors
+/// Returns every fault of the settings and of the key, marked as one of invalid settings.
+pub(crate) fn checked(settings: anyhow::Result<()>, file: &Path) -> anyhow::Result<Identity> {
+    let mut faults = Faults::default();
+    faults.of(settings);
+    let identity = faults.of(keys::read(file));
+    right(faults.finish())?;
+    Ok(identity.expect("a key without a fault was read"))
 }
 
 /// Returns whether a process ended because of its settings, rather than for a cause that waiting

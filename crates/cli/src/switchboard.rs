@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tautline_message::{self as message, Control, Role};
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event};
@@ -17,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::folders::Folders;
-use crate::settings::{beside, load, right, set};
+use crate::settings::{beside, checked, load, set};
 use crate::{keys, stop};
 
 /// Run the switchboard, which brings vehicles and operators together.
@@ -109,18 +108,18 @@ enum RoleName {
 impl Switchboard {
     /// Runs the switchboard until it is asked to end, or sends a request to the running one.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
-        let config = right(self.settings())?;
-        let identity = right(keys::read(&config.key))?;
+        let config = self.settings()?;
+        let identity = checked(config.validate(), &config.key)?;
         match self.order {
             None => {}
             Some(ref asked) => return obey(&config, &identity, asked).await,
         }
-        raise_open_files();
         let seed = random::seed()?;
         let mut hangup = signal(SignalKind::hangup()).context("SIGHUP cannot be heard")?;
         let again = async || loop {
             hangup.recv().await;
-            match self.settings() {
+            let read = self.settings().and_then(|config| config.validate().map(|()| config));
+            match read {
                 Ok(config) => return config,
                 Err(error) => tracing::warn!("the settings stay as they were: {error:#}"),
             }
@@ -142,17 +141,7 @@ impl Switchboard {
         set(&mut config.lease_grace_ms, self.lease_grace_ms);
         config.vehicles.extend(self.vehicles.iter().cloned());
         config.operators.extend(self.operators.iter().cloned());
-        config.validate()?;
         Ok(config)
-    }
-}
-
-/// Raises the limit of open files to the most that is permitted, so that the process can hold all
-/// its connections.
-fn raise_open_files() {
-    let limit = getrlimit(Resource::Nofile);
-    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
-        tracing::debug!(%error, "the limit of open files stays as it is");
     }
 }
 

@@ -12,10 +12,10 @@ use tautline_vehicle::Config;
 
 use crate::coding::Coding;
 use crate::folders::Folders;
-use crate::settings::{beside, load, right, set};
+use crate::settings::{beside, checked, load, set};
 use crate::source::Source;
 use crate::stats::Stats;
-use crate::{keys, machine, stop};
+use crate::{machine, stop};
 
 /// Run the vehicle's side: camera, uplink, and proposals to the guard.
 ///
@@ -105,9 +105,8 @@ impl Vehicle {
         set(&mut config.guard, self.guard);
         set(&mut config.seed, self.seed);
         set(&mut config.metrics, self.metrics.map(Some));
-        right(config.validate())?;
+        let identity = checked(config.validate(), &config.key)?;
         change(&mut config.transport);
-        let identity = right(keys::read(&config.key))?;
         let latest = Latest::of(End::Vehicle);
         let (follow, open_sensor) = machine::open(&config);
         let shown = latest.clone();

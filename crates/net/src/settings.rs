@@ -3,7 +3,6 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use anyhow::ensure;
 use serde::de::value::{SeqAccessDeserializer, StrDeserializer};
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 
@@ -58,16 +57,25 @@ impl Faults {
         }
     }
 
-    /// Returns the value of a part; if it is an error, adds that as a fault and returns `None`.
+    /// Returns the value of a part; if it is an error, adds its fault or faults and returns `None`.
     pub fn of<T, E: Into<anyhow::Error>>(&mut self, part: Result<T, E>) -> Option<T> {
-        match part {
+        match part.map_err(Into::into) {
             Ok(value) => Some(value),
             Err(error) => {
-                let error: anyhow::Error = error.into();
-                self.add(format!("{error:#}"));
+                match error.downcast_ref::<Wrong>() {
+                    Some(Wrong(faults)) if error.chain().count() == 1 => {
+                        faults.iter().for_each(|fault| self.add(fault.clone()));
+                    }
+                    Some(_) | None => self.add(format!("{error:#}")),
+                }
                 None
             }
         }
+    }
+
+    /// Adds these faults.
+    pub fn all<E: fmt::Display>(&mut self, faults: impl IntoIterator<Item = E>) {
+        faults.into_iter().for_each(|fault| self.add(fault.to_string()));
     }
 
     /// Adds a fault, unless the same text is already there.
@@ -84,14 +92,22 @@ impl Faults {
     /// The fault, or all of them, each on a line of its own.
     pub fn finish(self) -> anyhow::Result<()> {
         let Self(faults) = self;
-        ensure!(faults.len() != 1, "{}", faults[0]);
-        ensure!(
-            faults.is_empty(),
-            "{} settings are wrong:\n  {}",
-            faults.len(),
-            faults.join("\n  ")
-        );
-        Ok(())
+        if faults.is_empty() { Ok(()) } else { Err(Wrong(faults).into()) }
+    }
+}
+
+/// All faults of some settings, at least one.
+#[derive(Debug, thiserror::Error)]
+struct Wrong(Vec<String>);
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [fault] => f.write_str(fault),
+            faults => {
+                write!(f, "{} settings are wrong:\n  {}", faults.len(), faults.join("\n  "))
+            }
+        }
     }
 }
 
@@ -123,5 +139,19 @@ mod tests {
         assert_eq!(faults.of::<u8, anyhow::Error>(Err(anyhow::anyhow!("b: a"))), None);
         assert_eq!(faults.finish().unwrap_err().to_string(), "b: a");
         assert!(Faults::default().finish().is_ok());
+    }
+
+    #[test]
+    fn the_faults_of_a_part_join_those_of_the_whole() {
+        let part = || {
+            let mut faults = Faults::default();
+            faults.all(["a", "b"]);
+            faults.finish()
+        };
+        let mut faults = Faults::default();
+        assert!(faults.of(part()).is_none());
+        faults.add("c".to_owned());
+        let words = faults.finish().unwrap_err().to_string();
+        assert_eq!(words, "3 settings are wrong:\n  a\n  b\n  c");
     }
 }

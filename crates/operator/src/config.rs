@@ -198,7 +198,7 @@ impl Config {
         faults.of(self.switchboard_public_key());
         faults.of(self.vehicle_public_key());
         faults.of(self.vehicle_keys());
-        faults.of(self.transport.validate());
+        faults.all(self.transport.faults());
         faults.finish()
     }
 

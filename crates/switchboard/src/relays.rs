@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::ensure;
 use serde::{Deserialize, Deserializer};
 use tautline_message::RelayTicket;
 use tautline_net::Destination;
+use tautline_net::settings::Faults;
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::relay::{Grant, Side, Token};
 use tautline_units::Instant;
@@ -37,38 +37,37 @@ impl Relay {
     /// Checks the relays of the settings.
     ///
     /// # Errors
-    /// One line that names the field and the fault.
+    /// A line for each fault, with the name of its field.
     pub(crate) fn validate(relays: &[Self]) -> anyhow::Result<()> {
-        ensure!(
-            relays.len() <= RELAYS_MAX,
-            "[[relays]] has {} entries: at most {RELAYS_MAX} are allowed",
-            relays.len()
-        );
+        let mut faults = Faults::default();
+        faults.unless(relays.len() <= RELAYS_MAX, || {
+            let count = relays.len();
+            format!("[[relays]] has {count} entries: at most {RELAYS_MAX} are allowed")
+        });
         for (index, relay) in relays.iter().enumerate() {
             let Self { key, addresses, tls } = relay;
-            ensure!(
-                (1..=ADDRESSES_MAX).contains(&addresses.len()),
-                "[[relays]] {key}: {} addresses, must be 1 to {ADDRESSES_MAX}",
-                addresses.len()
-            );
-            ensure!(
-                addresses.len() + tls.len() <= ADDRESSES_MAX,
-                "[[relays]] {key}: {} addresses including those for TLS, must be at most \
-                 {ADDRESSES_MAX}",
-                addresses.len() + tls.len()
-            );
+            faults.unless((1..=ADDRESSES_MAX).contains(&addresses.len()), || {
+                let count = addresses.len();
+                format!("[[relays]] {key}: {count} addresses, must be 1 to {ADDRESSES_MAX}")
+            });
+            let all = addresses.len() + tls.len();
+            faults.unless(addresses.len() > ADDRESSES_MAX || all <= ADDRESSES_MAX, || {
+                format!(
+                    "[[relays]] {key}: {all} addresses including those for TLS, must be at most \
+                     {ADDRESSES_MAX}"
+                )
+            });
             let is_known = relays[..index].iter().any(|other| other.key == *key);
-            ensure!(
-                !is_known,
-                "[[relays]] {key} is listed twice: give all its addresses in one entry"
-            );
+            faults.unless(!is_known, || {
+                format!("[[relays]] {key} is listed twice: give all its addresses in one entry")
+            });
             let unreachable =
                 |address: &&SocketAddr| address.ip().is_unspecified() || address.port() == 0;
-            if let Some(address) = addresses.iter().chain(tls).find(unreachable) {
-                anyhow::bail!("[[relays]] {address} is not a reachable address");
+            for address in addresses.iter().chain(tls).filter(unreachable) {
+                faults.add(format!("[[relays]] {address} is not a reachable address"));
             }
         }
-        Ok(())
+        faults.finish()
     }
 }
 

@@ -117,20 +117,27 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with the name of the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
+        self.faults().next().map_or(Ok(()), Err)
+    }
+
+    /// Returns an error for every invalid field.
+    pub fn faults(&self) -> impl Iterator<Item = ConfigError> {
         let bytes = self.datagram_bytes_max.get();
-        check("datagram_bytes_max", (150..=1500).contains(&bytes), || {
-            format!("{bytes} is not within 150 to 1500")
-        })?;
-        within("ping_interval_ms", self.ping_interval, 5, 1_000)?;
-        within("link_timeout_ms", self.link_timeout, 20, 10_000)?;
-        check("link_timeout_ms", self.link_timeout >= self.ping_interval * 2, || {
-            "must be at least two ping intervals".into()
-        })?;
-        within("report_interval_ms", self.report_interval, 5, 1_000)?;
-        within("media_deadline_ms", self.media_deadline, 1, 30_000)?;
-        within("command_deadline_ms", self.command_deadline, 1, 30_000)?;
-        self.protect.validate()?;
-        self.rate.validate()
+        let checked = [
+            check("datagram_bytes_max", (150..=1500).contains(&bytes), || {
+                format!("{bytes} is not within 150 to 1500")
+            }),
+            within("ping_interval_ms", self.ping_interval, 5, 1_000),
+            within("link_timeout_ms", self.link_timeout, 20, 10_000),
+            check("link_timeout_ms", self.link_timeout >= self.ping_interval * 2, || {
+                "must be at least two ping intervals".into()
+            }),
+            within("report_interval_ms", self.report_interval, 5, 1_000),
+            within("media_deadline_ms", self.media_deadline, 1, 30_000),
+            within("command_deadline_ms", self.command_deadline, 1, 30_000),
+            self.protect.validate(),
+        ];
+        checked.into_iter().filter_map(Result::err).chain(self.rate.faults())
     }
 }
 

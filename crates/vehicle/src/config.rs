@@ -261,7 +261,7 @@ impl Config {
         });
         faults.of(self.switchboard.parse::<Host>().context("switchboard"));
         faults.of(self.switchboard_public_key());
-        faults.of(self.transport.validate());
+        faults.all(self.transport.faults());
         faults.finish()
     }
 

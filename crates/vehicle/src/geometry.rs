@@ -1,6 +1,6 @@
-use anyhow::ensure;
 use serde::Deserialize;
 use tautline_guard::Extra;
+use tautline_net::settings::Faults;
 
 /// Position and view of the camera towards the road, as measured at the vehicle; without lens
 /// distortion.
@@ -34,7 +34,7 @@ impl CameraGeometry {
     /// Checks the range of every field, and that the front is ahead of the rear axle.
     ///
     /// # Errors
-    /// Returns one line that names the first invalid field and what is required.
+    /// Returns a line for each invalid field, with what is required.
     pub fn validate(&self) -> anyhow::Result<()> {
         let fields = [
             ("height_m", self.height, 0.05, 20.0),
@@ -45,16 +45,17 @@ impl CameraGeometry {
             ("width_m", self.width, 0.1, 10.0),
             ("wheelbase_m", self.wheelbase, 0.1, 20.0),
         ];
+        let mut faults = Faults::default();
         for (name, value, least, most) in fields {
-            let holds = (least..=most).contains(&value);
-            ensure!(holds, "camera_geometry.{name} = {value}: must be {least} to {most}");
+            faults.unless((least..=most).contains(&value), || {
+                format!("camera_geometry.{name} = {value}: must be {least} to {most}")
+            });
         }
         let front = self.to_rear_axle + self.to_front;
-        ensure!(
-            front > 0.0,
-            "camera_geometry.to_front_m = 0: the front must be ahead of the rear axle"
-        );
-        Ok(())
+        faults.unless(front != 0.0, || {
+            "camera_geometry.to_front_m = 0: the front must be ahead of the rear axle".to_owned()
+        });
+        faults.finish()
     }
 
     /// Returns the values by which a console draws distances on the road; `console/src/road.ts`

@@ -14,6 +14,7 @@ use tautline_net::channels::{self, APPLICATION_MIN};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Sender, Server};
 use tautline_net::driver::Handle;
+use tautline_net::settings::Faults;
 use tautline_net::{LogLimit, RateBound, file};
 use tautline_transport::channel::{self, Channel, Descriptor};
 use tautline_transport::{ChannelNumber, SendError};
@@ -267,34 +268,37 @@ impl Topic {
     /// Checks every topic.
     ///
     /// # Errors
-    /// Returns one line that names the topic and its fault.
+    /// Returns a line for each fault, with the topic's name.
     pub(crate) fn validate(topics: &[Self]) -> anyhow::Result<()> {
-        ensure!(topics.len() <= TOPICS_MAX, "topics: at most {TOPICS_MAX} are allowed");
+        let mut faults = Faults::default();
+        faults.unless(topics.len() <= TOPICS_MAX, || {
+            format!("topics: at most {TOPICS_MAX} are allowed")
+        });
         let ours: Vec<Channel> = channels::all().into();
         let mut names: BTreeSet<&str> =
             ours.iter().map(|channel| channel.descriptor.topic.as_str()).collect();
         for topic in topics {
             let Self { topic: name, rate_cap_kbps, deadline_ms, .. } = topic;
             let texts = [&topic.message_encoding, &topic.schema_name, &topic.schema_encoding];
-            ensure!((1..=255).contains(&name.len()), "topics: {name:?}: must have 1 to 255 bytes");
-            ensure!(
-                names.insert(name),
-                "topics: {name:?} is used twice, or is one of Tautline's own"
-            );
-            ensure!(
+            let mut unless = |holds: bool, fault: &str| {
+                faults.unless(holds, || format!("topics: {name:?}: {fault}"));
+            };
+            unless((1..=255).contains(&name.len()), "must have 1 to 255 bytes");
+            unless(names.insert(name), "is used twice, or is one of Tautline's own");
+            unless(
                 texts.iter().all(|text| text.len() <= 255),
-                "topics: {name:?}: encodings and the schema's name must have at most 255 bytes"
+                "encodings and the schema's name must have at most 255 bytes",
             );
-            ensure!(
+            unless(
                 (1..=20_000).contains(rate_cap_kbps),
-                "topics: {name:?}: rate_cap_kbps = {rate_cap_kbps}: must be 1 to 20000"
+                &format!("rate_cap_kbps = {rate_cap_kbps}: must be 1 to 20000"),
             );
-            ensure!(
+            unless(
                 (1..=30_000).contains(deadline_ms),
-                "topics: {name:?}: deadline_ms = {deadline_ms}: must be 1 to 30000"
+                &format!("deadline_ms = {deadline_ms}: must be 1 to 30000"),
             );
         }
-        Ok(())
+        faults.finish()
     }
 
     /// Returns the channel of the topic, which is the `number`th from 0.

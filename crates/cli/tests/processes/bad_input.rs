@@ -42,6 +42,13 @@ impl Folder {
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
+
+    /// Makes a secret key, and returns its path.
+    fn key(&self, name: &str) -> String {
+        let file = self.path(name).to_str().expect("a plain path").to_owned();
+        assert!(tautline(&["keys", "new", &file]).0);
+        file
+    }
 }
 
 fn set_mode(file: &str, mode: u32) {
@@ -151,14 +158,19 @@ fn an_unknown_setting() {
 
 #[test]
 fn a_malformed_public_key() {
-    let words = complaint(&["operator", "--switchboard-key", "abc"]);
+    let folder = Folder::new();
+    let key = folder.key("operator.key");
+    let words = complaint(&["operator", "--switchboard-key", "abc", "--key", &key]);
     assert!(words.contains("switchboard_key") && words.contains("found 3"), "{words}");
 }
 
 #[test]
 fn a_rate_out_of_bounds() {
+    let folder = Folder::new();
     let words = complaint(&[
         "vehicle",
+        "--key",
+        &folder.key("vehicle.key"),
         "--switchboard-key",
         KEY,
         "--operator",
@@ -171,8 +183,11 @@ fn a_rate_out_of_bounds() {
 
 #[test]
 fn a_console_beyond_this_machine_that_is_not_safe() {
+    let folder = Folder::new();
+    let key = folder.key("operator.key");
     let wrong = |arguments: &[&str], what: &str| {
-        let words = complaint(&[&["operator", "--switchboard-key", KEY], arguments].concat());
+        let operator = ["operator", "--key", &key, "--switchboard-key", KEY];
+        let words = complaint(&[&operator, arguments].concat());
         assert!(words.contains(what), "{words}");
     };
     wrong(&["--console", "0.0.0.0:0"], "with --console-name");
@@ -220,6 +235,7 @@ fn a_trace_that_is_not_there_or_none() {
 #[test]
 fn a_transport_setting_out_of_bounds_is_named_once() {
     let folder = Folder::new();
+    folder.key("vehicle.key");
     let text = format!(
         "switchboard_key = \"{KEY}\"\noperators = [\"{KEY}\"]\n[transport]\ndatagram_bytes_max = 9000\n"
     );
@@ -315,7 +331,22 @@ impl Board {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        Self { folder, address, key: std::mem::take(&mut keys[0]), process }
+        let board = Self { folder, address, key: std::mem::take(&mut keys[0]), process };
+        board.await_listening();
+        board
+    }
+
+    /// Waits until it listens: a busy machine takes long to start it, and a command that finds
+    /// nothing at its address fails at once.
+    fn await_listening(&self) {
+        let listens = || std::net::TcpStream::connect(&self.address).is_ok();
+        for _ in 0..600 {
+            if listens() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("the switchboard does not listen on {}", self.address);
     }
 
     fn operator(&self, name: &str, vehicle: &str) -> Command {
@@ -369,7 +400,8 @@ fn all_wrong_settings_are_reported_at_once_with_exit_code_2() {
     let words = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{words}");
     for expected in [
-        "4 settings are wrong",
+        "5 settings are wrong",
+        "cannot read key file",
         "clip and camera are both given",
         "references = 99",
         "\"desk:port\" is not a switchboard address",
@@ -377,8 +409,111 @@ fn all_wrong_settings_are_reported_at_once_with_exit_code_2() {
     ] {
         assert!(words.contains(expected), "{expected}: {words}");
     }
-    let words = complaint(&["operator", "--switchboard-key", KEY, "--switchboard", "https://desk"]);
+    let key = folder.key("operator.key");
+    let operator = ["operator", "--key", &key, "--switchboard-key", KEY];
+    let words = complaint(&[&operator[..], &["--switchboard", "https://desk"]].concat());
     assert!(words.contains("is not a switchboard address"), "{words}");
     let (_, words) = tautline(&["emulate", "--links", "nope.toml"]);
     assert!(words.contains("nope.toml: No such file") && words.contains("lte-town"), "{words}");
+}
+
+#[test]
+fn each_process_reports_all_its_wrong_settings_at_once() {
+    let other = "a".repeat(64);
+    let vehicle = format!(
+        "switchboard_key = \"{KEY}\"\noperators = [\"{KEY}\"]\nreferences = 0\n\
+         [camera_geometry]\nheight_m = 0\npitch_degrees = 90\nfield_of_view_degrees = 60\n\
+         to_front_m = 1\nto_rear_axle_m = 1\nwidth_m = 1.8\nwheelbase_m = 99\n\
+         [[topics]]\ntopic = \"\"\nlisten = \"./a\"\nrate_cap_kbps = 0\ndeadline_ms = 0\n\
+         [transport]\nping_interval_ms = 1\nmedia_deadline_ms = 0\n[transport.rate]\ninitial_kbps = 1\n"
+    );
+    let all = [
+        (
+            "guard",
+            "vehicle = \"./a.sock\"\nmachine = \"./a.sock\"\n[guard.latency]\nproposal_timeout_ms = 1\n\
+             loop_age_full_ms = 900\n[guard.machine]\nwheelbase_m = 99.0\n[blackbox]\nbefore_s = 0\nsync_ms = 1\n"
+                .to_owned(),
+            &[
+                "vehicle and machine have the same address",
+                "proposal_timeout_ms = 1",
+                "loop_age_full_ms = 900 must be at most",
+                "wheelbase_m = 99",
+                "before_s = 0",
+                "sync_ms = 1",
+                "key must name the file",
+            ][..],
+        ),
+        (
+            "car",
+            "control_timeout_ms = 1\nslope = 2.0\nbrake_share = -1.0\n".to_owned(),
+            &["control_timeout_ms = 1:", "slope = 2:", "brake_share = -1:"],
+        ),
+        (
+            "vehicle",
+            vehicle,
+            &[
+                "references = 0",
+                "height_m = 0",
+                "pitch_degrees = 90",
+                "wheelbase_m = 99",
+                "\"\": must have 1",
+                "rate_cap_kbps = 0",
+                "deadline_ms = 0",
+                "ping_interval_ms",
+                "media_deadline_ms",
+                "initial_kbps",
+                "cannot read key file",
+            ],
+        ),
+        (
+            "operator",
+            "vehicle = \"\"\nreorder_ms = 900\nconsole_certificate = \"a.pem\"\nmetrics = \"0.0.0.0:1\"\n".to_owned(),
+            &[
+                "vehicle is empty",
+                "reorder_ms = 900",
+                "needs console_certificate_key",
+                "everybody who reaches this address",
+                "switchboard_key is missing",
+                "cannot read key file",
+            ],
+        ),
+        (
+            "switchboard",
+            format!(
+                "ping_interval_ms = 0\nlatency_mib = 0\n[vehicles]\na = \"{KEY}\"\n[operators]\nb = \"{KEY}\"\n\
+                 [[relays]]\nkey = \"{KEY}\"\naddresses = []\n[[relays]]\nkey = \"{KEY}\"\naddresses = [\"0.0.0.0:7\"]\n"
+            ),
+            &[
+                "ping_interval_ms = 0",
+                "latency_mib = 0",
+                "have the same key",
+                "0 addresses",
+                "is listed twice",
+                "0.0.0.0:7 is not a reachable address",
+                "cannot read key file",
+            ],
+        ),
+        (
+            "relay",
+            format!("listen = []\nleases_max = 0\nlease_mbps = 0\nswitchboard_key = \"{other}\"\n"),
+            &["listen has 0", "leases_max = 0", "lease_mbps = 0", "cannot read key file"],
+        ),
+    ];
+    let folder = Folder::new();
+    for (role, text, faults) in &all {
+        let config = folder.file(&format!("{role}.toml"), text);
+        let output = Command::new(env!("CARGO_BIN_EXE_tautline"))
+            .args([role, "--config", &config])
+            .env_remove("TAUTLINE_CONFIG")
+            .output()
+            .unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{role}: {words}");
+        for fault in *faults {
+            assert_eq!(words.matches(fault).count(), 1, "{role}: {fault}: {words}");
+        }
+    }
+    // `tautline up` shows the faults of each.
+    let (_, words) = tautline(&["up", folder.0.path().to_str().unwrap()]);
+    assert!(words.contains("settings are wrong"), "{words}");
 }

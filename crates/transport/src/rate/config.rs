@@ -28,11 +28,17 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with the name of the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        check("rate.initial_kbps", self.initial >= Bitrate::from_kbps(8), || {
+        self.faults().next().map_or(Ok(()), Err)
+    }
+
+    /// Returns an error for every invalid field.
+    pub(crate) fn faults(&self) -> impl Iterator<Item = ConfigError> {
+        let initial = check("rate.initial_kbps", self.initial >= Bitrate::from_kbps(8), || {
             format!("{} is below 8 kbit/s, which pings and reports need", self.initial)
-        })?;
-        check("rate.ceiling_kbps", self.ceiling >= self.initial, || {
+        });
+        let ceiling = check("rate.ceiling_kbps", self.ceiling >= self.initial, || {
             format!("{} is below the initial rate of {}", self.ceiling, self.initial)
-        })
+        });
+        [initial, ceiling].into_iter().filter_map(Result::err)
     }
 }
