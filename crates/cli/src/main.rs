@@ -131,6 +131,9 @@ fn main() -> ExitCode {
         // A log whose reader has gone must not end the thread that writes it.
         .log_internal_errors(false)
         .init();
+    if let Err(error) = tautline_net::open_files::raise_limit() {
+        tracing::debug!(%error, "the limit of open files stays as it is");
+    }
     let ended = match tautline.command {
         Command::Demo(demo) => stop::block_on(demo.run()),
         Command::Vehicle(vehicle) => stop::block_on(vehicle.run()),

@@ -30,6 +30,7 @@ use tokio::time::{Sleep, sleep, timeout};
 use crate::clock::Clock;
 use crate::connection_limit::{ConnectionLimit, Place};
 use crate::log_limit::LogLimit;
+use crate::open_files;
 
 /// Admission control of one server's connections; clones share it.
 #[derive(Clone, Debug)]
@@ -167,16 +168,14 @@ impl AcceptLimit {
     }
 
     /// Waits for the next connection and gives it a place. A failed accept call is counted, logged
-    /// at most once in ten seconds, and repeated after [`ACCEPT_PAUSE`].
+    /// with its cause at growing intervals, and repeated after [`ACCEPT_PAUSE`]; the oldest
+    /// unproven connection is closed for it.
     pub async fn accept(&self, listener: &TcpListener) -> (Watched, Peer) {
         loop {
             match listener.accept().await {
                 Ok((stream, remote)) => return self.enter(stream, remote),
                 Err(error) => {
-                    self.0.counters.not_accepted.fetch_add(1, Ordering::Relaxed);
-                    if let Some(left_out) = self.0.log(2) {
-                        tracing::warn!(%error, left_out, "{} cannot accept a connection", self.0.what);
-                    }
+                    self.0.not_accepted(&error);
                     sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -210,6 +209,24 @@ impl Shared {
     /// `None` if this line must be suppressed too.
     fn log(&self, kind: usize) -> Option<u64> {
         self.inside().limits[kind].take(self.clock.now())
+    }
+
+    fn not_accepted(&self, error: &io::Error) {
+        let count = self.counters.not_accepted.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut inside = self.inside();
+        let now = self.clock.now();
+        let logged = inside.limits[2].take_of(&error.to_string(), now);
+        let evicted = inside.places.evict();
+        let evicted = evicted.and_then(|place| inside.callers.remove(&place));
+        drop(inside);
+        if let Some(evicted) = evicted.and_then(|evicted| evicted.upgrade()) {
+            evicted.set(Phase::Ended);
+            self.counters.turned_away.fetch_add(1, Ordering::Relaxed);
+        }
+        if let Some(left_out) = logged {
+            let (what, remedy) = (self.what, open_files::remedy(error));
+            tracing::warn!(count, left_out, "{what} cannot accept a connection: {error}{remedy}");
+        }
     }
 
     fn count_turned_away(&self, remote: SocketAddr, words: &str) {

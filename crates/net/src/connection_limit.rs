@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
+use crate::open_files;
+
 /// Simultaneous connections by the class of their holder.
 ///
 /// A holder without a proof of a listed key `K` is *unproven*. Unproven connections have a limit
@@ -14,6 +16,9 @@ pub struct ConnectionLimit<K> {
     listed: BTreeSet<K>,
     holders: BTreeMap<Place, Holder<K>>,
     next: u64,
+    /// Maximum unproven connections of one network, and of all.
+    network_max: usize,
+    unproven_max: usize,
     /// Number of refused and evicted connections.
     turned_away: u64,
 }
@@ -35,9 +40,18 @@ enum Holder<K> {
 
 impl<K: Copy + Ord> ConnectionLimit<K> {
     /// Creates the limit without connections; each of the `listed` keys has places of its own.
+    ///
+    /// Unproven connections get at most a quarter of the files that this process may open, so that
+    /// the rest is left for proven ones and for the process's own work.
     pub fn new(listed: impl IntoIterator<Item = K>) -> Self {
-        let listed = listed.into_iter().collect();
-        Self { listed, holders: BTreeMap::new(), next: 0, turned_away: 0 }
+        Self {
+            listed: listed.into_iter().collect(),
+            holders: BTreeMap::new(),
+            next: 0,
+            network_max: open_files::share(16, UNPROVEN_MIN, NETWORK_MAX),
+            unproven_max: open_files::share(4, UNPROVEN_MIN, UNPROVEN_MAX),
+            turned_away: 0,
+        }
     }
 
     /// Replaces the list of keys that have places of their own; connections keep their places.
@@ -51,8 +65,8 @@ impl<K: Copy + Ord> ConnectionLimit<K> {
         let network = network(remote);
         let (own, all) = (Holder::Unproven(network), |holder: &Holder<K>| holder.is_unproven());
         let evicted = self
-            .oldest_of(NETWORK_MAX, |holder| *holder == own)
-            .or_else(|| self.oldest_of(UNPROVEN_MAX, all));
+            .oldest_of(self.network_max, |holder| *holder == own)
+            .or_else(|| self.oldest_of(self.unproven_max, all));
         if let Some(evicted) = evicted {
             self.turned_away += 1;
             self.holders.remove(&evicted);
@@ -61,6 +75,15 @@ impl<K: Copy + Ord> ConnectionLimit<K> {
         self.next += 1;
         self.holders.insert(place, own);
         (place, evicted)
+    }
+
+    /// Evicts the oldest unproven connection, if there is one: the process has no file left for
+    /// another.
+    pub fn evict(&mut self) -> Option<Place> {
+        let evicted = self.oldest_of(0, Holder::is_unproven)?;
+        self.turned_away += 1;
+        self.holders.remove(&evicted);
+        Some(evicted)
     }
 
     /// Assigns `place` to `key`, which its holder has proven, if the key is listed, and returns
@@ -134,6 +157,8 @@ pub(crate) const NETWORK_MAX: usize = 64;
 /// Maximum unproven connections in total: each handshake takes a few hundred milliseconds over a
 /// mobile link.
 pub(crate) const UNPROVEN_MAX: usize = 256;
+/// Limit of a process with very few files: the connections that a browser opens at once.
+const UNPROVEN_MIN: usize = 8;
 /// Maximum connections per key: one, its successor after a restart, and two that are being closed.
 const KEY_MAX: usize = 4;
 
@@ -222,6 +247,18 @@ mod tests {
         assert!((0..NETWORK_MAX).all(|_| take(2) == Some(false)));
         assert!(places.take(address(2)).1.is_some());
         assert_eq!(places.take(address(1)).1, None);
+    }
+
+    #[test]
+    fn without_a_free_file_the_oldest_unproven_is_evicted() {
+        let mut places = ConnectionLimit::new([key(1)]);
+        let (own, _) = places.take(address(1));
+        assert_eq!(places.prove(own, key(1)), Some(true));
+        assert_eq!(places.evict(), None, "a proven one is kept");
+        let (first, second) = (places.take(address(1)).0, places.take(address(2)).0);
+        assert_eq!(places.evict(), Some(first));
+        assert_eq!(places.evict(), Some(second));
+        assert_eq!((places.evict(), places.turned_away()), (None, 2));
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub struct Drops {
     /// Refused connections over TLS, in either direction: an unknown key, a failed handshake, too
     /// many at once.
     pub stream_refused: u64,
+    /// Connections over TLS that the kernel could not accept, for instance without a free file.
+    pub stream_not_accepted: u64,
     /// Connections over TLS with malformed framing of datagrams.
     pub stream_malformed: u64,
 }
@@ -34,6 +36,7 @@ impl Drops {
             ("loop: unit of a session that waits", self.unit_of_successor),
             ("loop: no connection for a link over TLS", self.stream_absent),
             ("loop: connection over TLS refused", self.stream_refused),
+            ("loop: connection over TLS not accepted", self.stream_not_accepted),
             ("loop: connection over TLS malformed", self.stream_malformed),
         ]
         .into_iter()

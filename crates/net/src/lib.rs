@@ -18,6 +18,7 @@ pub mod latency;
 mod local_addresses;
 mod log_limit;
 pub mod metrics;
+pub mod open_files;
 pub mod random;
 mod rate_bound;
 pub mod reach;

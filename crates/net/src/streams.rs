@@ -5,6 +5,7 @@
 //! of its sessions. The session encrypts the datagrams in addition. The end that made a connection
 //! also restores it after it breaks.
 
+mod accepting;
 mod connection;
 mod handshake_limit;
 mod listening;
@@ -17,7 +18,6 @@ use std::time::Duration;
 
 pub use server::{Counters, Server};
 
-use mio::net::TcpListener;
 use mio::{Registry, Token};
 use rustls::{ClientConfig, ServerConfig};
 use tautline_transport::crypto::{Identity, PublicKey};
@@ -28,10 +28,10 @@ use crate::clock::Clock;
 use crate::connection_limit::network;
 use crate::control::tls::{self, Admitted};
 use crate::drops::Drops;
-use crate::log_limit::LogLimit;
 use crate::sessions::Sessions;
 use crate::socket::Local;
 use crate::unavailable::comes_by_itself;
+use accepting::{Accepted, Accepting};
 use connection::{Connection, End};
 use handshake_limit::HandshakeLimit;
 use listening::listen;
@@ -63,12 +63,11 @@ pub(crate) struct Streams {
 
 #[derive(Debug)]
 struct Listening {
-    socket: TcpListener,
+    accepting: Accepting,
     address: SocketAddr,
     config: Arc<ServerConfig>,
     admitted: Admitted,
     handshake_limit: HandshakeLimit,
-    not_taken: LogLimit,
 }
 
 /// A connection that this end makes, and restores for as long as a session or a relay uses its
@@ -272,13 +271,12 @@ impl Streams {
         listening.admitted.set(sessions.peers());
         let is_awaited = sessions.peers().next().is_some();
         for _ in 0..ACCEPTS_TURN {
-            let (socket, remote) = match listening.socket.accept() {
-                Ok(accepted) => accepted,
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return false,
-                Err(error) => {
-                    if let Some(left_out) = listening.not_taken.take(now) {
-                        tracing::warn!(%error, left_out, "cannot accept a connection for TLS");
-                    }
+            let (socket, remote) = match listening.accepting.accept(now) {
+                Accepted::Connection(socket, remote) => (socket, remote),
+                Accepted::Nothing => return false,
+                Accepted::Refused => {
+                    drops.stream_not_accepted += 1;
+                    give_up(incoming, |it| !it.is_open(), Connection::began_at, drops);
                     return false;
                 }
             };
@@ -320,12 +318,11 @@ impl Listening {
         let socket = listen(address, registry, token)?;
         let address = socket.local_addr()?;
         Ok(Self {
-            socket,
+            accepting: Accepting::new(socket),
             address,
             config,
             admitted,
             handshake_limit: HandshakeLimit::default(),
-            not_taken: LogLimit::default(),
         })
     }
 }

@@ -62,6 +62,8 @@ pub enum Dropped {
     /// A connection over TLS was refused: too many connections, a failed handshake, or no proof in
     /// time.
     StreamRefused,
+    /// The kernel could not accept a connection over TLS, for instance without a free file.
+    StreamNotAccepted,
 }
 
 impl Counters {
@@ -75,6 +77,7 @@ impl Counters {
     pub(crate) fn count_streams(&mut self, streams: streams::Counters) {
         self.drops[Dropped::Stale as usize] = streams.stale;
         self.drops[Dropped::StreamRefused as usize] = streams.refused;
+        self.drops[Dropped::StreamNotAccepted as usize] = streams.not_accepted;
     }
 
     /// Returns the number of datagrams dropped for this reason.

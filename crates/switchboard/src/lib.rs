@@ -112,6 +112,9 @@ fn page(counters: &Counters, reflected: &reflector::Counters) -> String {
     let turned_away = counters.turned_away.load(Ordering::Relaxed);
     let help = "Connections that were refused or closed because of a limit";
     page.counter("turned_away", None, help, turned_away);
+    let not_accepted = counters.not_accepted.load(Ordering::Relaxed);
+    let help = "Connections that the system could not accept, for instance without a free file";
+    page.counter("not_accepted", None, help, not_accepted);
     let handed_over = counters.handed_over.load(Ordering::Relaxed);
     let help = "Connections handed over to the relay that shares the port";
     page.counter("handed_over", None, help, handed_over);

@@ -63,6 +63,8 @@ pub struct Server {
 pub struct Counters {
     /// Connections refused for lack of a place, or evicted for another.
     pub turned_away: AtomicU64,
+    /// Failed accept calls, for instance without free file descriptors.
+    pub not_accepted: AtomicU64,
     /// Current connections that have proven a key.
     pub connections: AtomicU64,
     /// Connections handed over to the relay that shares the port.
@@ -179,12 +181,19 @@ impl Server {
     /// When the store fails: changes that cannot be stored are not announced.
     pub async fn serve(mut self, stop: impl Future<Output = ()>) -> anyhow::Result<()> {
         let (mut stop, mut not_accepted) = (pin!(stop), LogLimit::default());
+        let mut accept_from = self.clock.now();
         loop {
             self.directory.handle_unix_start(self.clock.unix_zero());
             let timer = self.directory.poll_timeout().map(|(at, _)| at.since(self.clock.now()));
             tokio::select! {
                 () = &mut stop => break,
-                incoming = accept(&self.listener, &mut not_accepted, self.clock) => self.start_handshake(incoming),
+                accepted = accept(&self.listener, accept_from, self.clock) => match accepted {
+                    Ok(incoming) => self.start_handshake(incoming),
+                    Err(error) => {
+                        accept_from = self.clock.now() + ACCEPT_PAUSE;
+                        self.give_way(&error, &mut not_accepted);
+                    }
+                },
                 Some(arrival) = self.arrivals.recv() => self.arrive(arrival),
                 () = sleep(timer.unwrap_or(Duration::MAX)), if timer.is_some() => {
                     self.directory.handle_timeout(self.clock.now());
@@ -240,16 +249,34 @@ impl Server {
         tracing::info!(vehicles, operators, "the settings were read again");
     }
 
+    /// Closes the oldest connection without a proof, since the kernel could not accept another.
+    fn give_way(&mut self, error: &Error, limit: &mut LogLimit) {
+        let count = self.counters.not_accepted.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(left_out) = limit.take_of(&error.to_string(), self.clock.now()) {
+            tracing::warn!(count, left_out, "{error}");
+        }
+        let evicted = self.places.evict();
+        self.close_evicted(evicted);
+    }
+
+    /// Closes the connection that had this place; returns whether there was one.
+    fn close_evicted(&mut self, place: Option<Place>) -> bool {
+        let Some(Unproven { task, id }) = place.and_then(|it| self.unproven.remove(&it)) else {
+            return false;
+        };
+        task.abort();
+        if let Some(id) = id {
+            self.queues.remove(&id);
+            self.directory.handle_closed(id, self.clock.now());
+        }
+        true
+    }
+
     /// Starts the TLS handshake of a new connection, in a task of its own.
     fn start_handshake(&mut self, incoming: Incoming) {
         let remote = incoming.remote();
         let (place, evicted) = self.places.take(remote.ip());
-        if let Some(Unproven { task, id }) = evicted.and_then(|it| self.unproven.remove(&it)) {
-            task.abort();
-            if let Some(id) = id {
-                self.queues.remove(&id);
-                self.directory.handle_closed(id, self.clock.now());
-            }
+        if self.close_evicted(evicted) {
             self.log_turned_away(remote);
         }
         let arrivals = self.arrivals_sender.clone();
@@ -386,20 +413,14 @@ enum Arrival {
     Closed { id: ConnectionId },
 }
 
-/// Waits for the next connection. An error of the kernel is logged, at most once in ten seconds,
-/// and the call repeated after [`ACCEPT_PAUSE`].
-async fn accept(listener: &Listener, not_accepted: &mut LogLimit, clock: Clock) -> Incoming {
-    loop {
-        match listener.accept().await {
-            Ok(incoming) => return incoming,
-            Err(error) => {
-                if let Some(left_out) = not_accepted.take(clock.now()) {
-                    tracing::warn!(left_out, "{error}");
-                }
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
+/// Waits until `from`, then for the next connection. Returns an error of the kernel.
+async fn accept(listener: &Listener, from: Instant, clock: Clock) -> Result<Incoming, Error> {
+    let wait = from.since(clock.now());
+    // Even a sleep of no time lasts until the next tick of the timer.
+    if !wait.is_zero() {
+        sleep(wait).await;
     }
+    listener.accept().await
 }
 
 /// Sends the queued `frames` and passes received ones to the directory, until either end closes the

@@ -8,8 +8,8 @@ mod ends;
 mod garbage;
 mod hangs;
 mod operator;
-mod remote;
-mod rig;
+pub(crate) mod remote;
+pub(crate) mod rig;
 mod thread;
 
 use std::os::unix::net::UnixDatagram;

@@ -6,6 +6,7 @@ mod closed_pipe;
 mod devices;
 mod end;
 mod faults;
+mod few_files;
 mod hostile;
 #[cfg(feature = "lab")]
 mod lab;

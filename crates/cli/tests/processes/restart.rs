@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,25 +11,35 @@ use tautline_switchboard::store::Kept;
 
 use crate::tries::tried;
 
-struct Demo {
+pub(crate) struct Demo {
     process: Child,
-    console: String,
+    pub(crate) console: String,
     ids: Vec<(String, u32)>,
     restarted: Vec<Child>,
     folder: tempfile::TempDir,
 }
 
 impl Demo {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
+        let recordings = folder.path().to_owned();
+        Self::recording(folder, &recordings)
+    }
+
+    /// Starts a demo with its recordings below `recordings`.
+    pub(crate) fn start_in(recordings: PathBuf) -> Self {
+        Self::recording(tempfile::tempdir().expect("a folder"), &recordings)
+    }
+
+    fn recording(folder: tempfile::TempDir, recordings: &Path) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_tautline"))
             .args(["demo", "--console", "127.0.0.1:0", "--links", "lan"])
             .args(["--pictures-per-second", "10"])
             // Without a viewer or a recording, fewer pictures are sent.
             .arg("--record")
-            .arg(folder.path())
+            .arg(recordings)
             .arg("--blackbox")
-            .arg(folder.path().join("blackbox"))
+            .arg(recordings.join("blackbox"))
             .stdout(Stdio::piped())
             .spawn()
             .expect("our own binary");
@@ -50,6 +60,20 @@ impl Demo {
             (name.to_owned(), id.parse().expect("a number"))
         });
         Self { process, console, ids: ids.collect(), restarted: Vec::new(), folder }
+    }
+
+    /// Returns the number of a process that runs since the start.
+    pub(crate) fn id(&self, name: &str) -> u32 {
+        self.ids.iter().find(|(of, _)| of == name).expect("it runs").1
+    }
+
+    /// Returns the log of a process that runs since the start.
+    pub(crate) fn first_log(&self, name: &str) -> String {
+        let line = std::fs::read_to_string(format!("/proc/{}/cmdline", self.id(name)));
+        let line = line.expect("it runs");
+        let config = line.split('\0').skip_while(|word| *word != "--config").nth(1);
+        let log = PathBuf::from(config.expect("settings")).with_file_name(format!("{name}.log"));
+        std::fs::read_to_string(log).expect("a log")
     }
 
     /// Kills a process like a crash, and starts it again with the same settings.
@@ -111,7 +135,7 @@ impl Demo {
 
     /// Returns the number of units that the operator has received in its present session; 0 while
     /// it does not answer.
-    fn units(&self) -> u64 {
+    pub(crate) fn units(&self) -> u64 {
         let Ok(mut stream) = TcpStream::connect(&self.console) else { return 0 };
         let request = format!("GET /metrics HTTP/1.0\r\nHost: {}\r\n\r\n", self.console);
         let mut page = String::new();
@@ -126,7 +150,7 @@ impl Demo {
 
     /// Waits until video arrives: the count of units rises for one second.
     #[expect(clippy::disallowed_methods, reason = "a test of real processes waits in real time")]
-    fn await_video(&self, what: &str) {
+    pub(crate) fn await_video(&self, what: &str) {
         let begun = Instant::now();
         let mut last = self.units();
         let mut rises = 0;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tautline_transport::crypto::PublicKey;
 
 use super::HostError;
+use crate::open_files;
 use crate::source_address::{self, IPV4_ON_IPV6};
 
 /// An error of a control connection.
@@ -23,7 +24,7 @@ pub enum Error {
         cause: io::Error,
     },
     /// The kernel cannot accept a connection.
-    #[error("cannot accept a connection: {}", reason(.0))]
+    #[error("cannot accept a connection: {}{}", reason(.0), open_files::remedy(.0))]
     Accept(io::Error),
     /// The text is no address of a server.
     #[error("{0}")]

@@ -8,6 +8,7 @@ use mio::{Interest, Registry, Token};
 
 use super::control::LINE_BYTES_MAX;
 use super::relay::reason;
+use crate::open_files;
 
 /// Server of the control channel: lines in, lines out, on the emulator's own thread.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(super) struct Server {
     token_next: usize,
     /// `true` if more connections may wait than the last turn accepted.
     acceptable: bool,
+    /// `true` if a failed accept call was logged and none has succeeded since.
+    is_told: bool,
 }
 
 #[derive(Debug)]
@@ -51,7 +54,8 @@ impl Server {
             .register(&mut listener, LISTENER, Interest::READABLE)
             .context("cannot watch the control address")?;
         let connections = BTreeMap::new();
-        Ok(Self { listener, address, connections, token_next: LISTENER.0 + 1, acceptable: false })
+        let token_next = LISTENER.0 + 1;
+        Ok(Self { listener, address, connections, token_next, acceptable: false, is_told: false })
     }
 
     pub(super) fn address(&self) -> SocketAddr {
@@ -89,12 +93,17 @@ impl Server {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) => {
-                    // Others may still wait: retry in the next turn.
-                    tracing::debug!(%error, "control connection");
-                    self.acceptable = true;
+                    // Others may still wait: retry in the next turn, with the file of the oldest.
+                    if !self.is_told {
+                        let remedy = open_files::remedy(&error);
+                        tracing::warn!("cannot accept a control connection: {error}{remedy}");
+                    }
+                    (self.acceptable, self.is_told) = (true, true);
+                    self.connections.pop_first();
                     return;
                 }
             };
+            self.is_told = false;
             let token = self.token_next;
             self.token_next += 1;
             let interest = Interest::READABLE | Interest::WRITABLE;

@@ -13,6 +13,7 @@ use tautline_transport::Route;
 use tautline_transport::crypto::Identity;
 use tautline_units::Instant;
 
+use super::accepting::{Accepted, Accepting};
 use super::connection::Connection;
 use super::handshake_limit::HandshakeLimit;
 use super::listening::listen;
@@ -20,7 +21,7 @@ use super::token::fresh;
 use crate::connection_limit::network;
 use crate::control::tls;
 use crate::handover::Inlet;
-use crate::log_limit::LogLimit;
+use crate::open_files;
 
 /// A relay's connections over TLS, each of which carries the datagrams of one leg.
 ///
@@ -30,17 +31,16 @@ use crate::log_limit::LogLimit;
 #[derive(Debug)]
 pub struct Server {
     config: Arc<ServerConfig>,
-    listening: Option<TcpListener>,
+    accepting: Option<Accepting>,
     address: Option<SocketAddr>,
     inlet: Option<Inlet>,
     handshake_limit: HandshakeLimit,
     legs: Vec<Leg>,
+    legs_max: usize,
     next_token: usize,
     arrived: Arrived,
     closed: Vec<Route>,
     counters: Counters,
-    /// Rate limit for logs of failed accept calls.
-    not_taken: LogLimit,
 }
 
 /// Counters of refused connections and dropped datagrams.
@@ -48,6 +48,8 @@ pub struct Server {
 pub struct Counters {
     /// Connections that were refused, or ended by a failed handshake or malformed framing.
     pub refused: u64,
+    /// Connections that the kernel could not accept, for instance without a free file.
+    pub not_accepted: u64,
     /// Datagrams dropped because they waited too long, their queue was full or their connection
     /// broke.
     pub stale: u64,
@@ -97,16 +99,16 @@ impl Server {
         }
         Ok(Self {
             config,
-            listening,
+            accepting: listening.map(Accepting::new),
             address,
             inlet,
             handshake_limit: HandshakeLimit::default(),
             legs: Vec::new(),
+            legs_max: open_files::share(2, UNPROVEN_NETWORK_MAX, LEGS_MAX),
             next_token: tokens_from + 1,
             arrived: Arrived::default(),
             closed: Vec::new(),
             counters: Counters::default(),
-            not_taken: LogLimit::default(),
         })
     }
 
@@ -209,24 +211,30 @@ impl Server {
     /// Accepts new connections within the limits; returns whether more may wait.
     fn accept(&mut self, registry: &Registry, now: Instant) -> bool {
         for _ in 0..ACCEPTS_TURN {
-            let Self { listening, not_taken, .. } = self;
-            let accepted = listening.as_ref().and_then(|socket| match socket.accept() {
-                Ok(accepted) => Some(accepted),
-                Err(error) => {
-                    if error.kind() != std::io::ErrorKind::WouldBlock
-                        && let Some(left_out) = not_taken.take(now)
-                    {
-                        tracing::warn!(%error, left_out, "cannot accept a connection for TLS");
-                    }
+            let accepted = match self.accepting.as_mut().map(|it| it.accept(now)) {
+                Some(Accepted::Connection(socket, remote)) => Some((socket, remote)),
+                Some(Accepted::Refused) => {
+                    self.counters.not_accepted += 1;
+                    self.give_up_unproven();
                     None
                 }
-            });
+                Some(Accepted::Nothing) | None => None,
+            };
             let Some((socket, remote)) = accepted.or_else(|| self.handed_over()) else {
                 return false;
             };
             self.admit(socket, remote, registry, now);
         }
         true
+    }
+
+    /// Closes the oldest connection without a finished handshake.
+    fn give_up_unproven(&mut self) {
+        let unproven = self.legs.iter().position(|leg| !leg.connection.is_open());
+        if let Some(place) = unproven {
+            self.counters.refused += 1;
+            self.closed.push(self.legs.remove(place).route());
+        }
     }
 
     fn handed_over(&self) -> Option<(TcpStream, SocketAddr)> {
@@ -241,7 +249,7 @@ impl Server {
             !leg.connection.is_open() && network(leg.route().remote.ip()) == network(remote.ip())
         };
         let besides = self.legs.iter().filter(beside).count();
-        let has_room = self.legs.len() < LEGS_MAX && besides < UNPROVEN_NETWORK_MAX;
+        let has_room = self.legs.len() < self.legs_max && besides < UNPROVEN_NETWORK_MAX;
         if !has_room || !self.handshake_limit.admits(remote.ip(), now) {
             self.counters.refused += 1;
             return;
@@ -292,8 +300,8 @@ impl Arrived {
     }
 }
 
-/// Maximum connections: a relay's maximum leases with four from each end, if the machine allows
-/// that number of files; some kilobytes each.
+/// Maximum connections: a relay's maximum leases with four from each end, or half of the files that
+/// the process may open; some kilobytes each.
 const LEGS_MAX: usize = 1_024;
 const UNPROVEN_NETWORK_MAX: usize = 8;
 const ACCEPTS_TURN: usize = 16;

@@ -209,6 +209,7 @@ impl Network {
             vehicle_at: "0.0.0.0:0",
             network_of: Some(self.holder.id()),
             tls_port: Some(443),
+            state_at: None,
         }
     }
 

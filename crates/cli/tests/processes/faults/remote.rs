@@ -25,12 +25,14 @@ pub(crate) struct Place {
     pub(crate) network_of: Option<u32>,
     /// Port at which the operator listens for a link over TLS.
     pub(crate) tls_port: Option<u16>,
+    /// Folder of the switchboard's state and latency files; `None` for one with the other files.
+    pub(crate) state_at: Option<PathBuf>,
 }
 
 impl Default for Place {
     fn default() -> Self {
         let here = Ipv4Addr::LOCALHOST;
-        Self { here, vehicle_at: "127.0.0.1:0", network_of: None, tls_port: None }
+        Self { here, vehicle_at: "127.0.0.1:0", network_of: None, tls_port: None, state_at: None }
     }
 }
 
@@ -40,6 +42,9 @@ pub(crate) struct Remote {
     pub(crate) operator: Operator,
     pub(crate) vehicle: Child,
     pub(crate) switchboard: Child,
+    /// Address of the switchboard.
+    pub(crate) address: String,
+    folder: PathBuf,
     settings: PathBuf,
     known: PathBuf,
 }
@@ -66,7 +71,7 @@ impl Rig<Remote> {
         Self::remote_at(&Place::default(), settings, setup)
     }
 
-    fn remote_at(place: &Place, settings: &str, setup: &Setup) -> Self {
+    pub(crate) fn remote_at(place: &Place, settings: &str, setup: &Setup) -> Self {
         let setup = Setup { car: Some(Vec::new()), ..setup.clone() };
         let rig = Self::with(&setup, |folder| Remote::start(folder, settings, place));
         rig.vehicle.operator.eventually("pictures", |operator| operator.pictures() > 3);
@@ -122,7 +127,10 @@ impl Remote {
             operator.public(),
             supervisor.public()
         );
-        let known = write("switchboard.toml", known);
+        let state = place.state_at.as_ref().map(|state| {
+            format!("state = {state:?}\nlatency = {:?}\n", state.with_file_name("latency"))
+        });
+        let known = write("switchboard.toml", state.unwrap_or_default() + &known);
         let text = format!(
             "name = \"{NAME}\"\nkey = {:?}\nswitchboard = \"{at}\"\nswitchboard_key = \"{}\"\n\
              operators = [\"{}\"]\nlinks = [\"{}\"]\nguard = {:?}\norders = \"orders\"\n\
@@ -145,10 +153,17 @@ impl Remote {
         Self {
             switchboard: start(tautline(), "switchboard", &known),
             vehicle: start(tautline_in(place.network_of), "vehicle", &settings),
-            operator: Operator::start(operator, &vehicle, at, switchboard.public(), place),
+            operator: Operator::start(operator, &vehicle, at.clone(), switchboard.public(), place),
+            address: at,
+            folder: folder.to_owned(),
             settings,
             known,
         }
+    }
+
+    /// Returns the log of the vehicle or the switchboard.
+    pub(crate) fn log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.join(format!("{name}.log"))).expect("a log")
     }
 
     /// Starts the switchboard again, with its settings and what it has kept.
@@ -161,6 +176,14 @@ impl Remote {
         let asked =
             tautline().args(["switchboard", "--config"]).arg(&self.known).arg("who").output();
         String::from_utf8_lossy(&asked.expect("our own binary").stdout).into_owned()
+    }
+
+    /// Returns the result of `tautline switchboard invite` for a vehicle of this name.
+    pub(crate) fn invite(&self, name: &str) -> std::process::Output {
+        let mut asked = tautline();
+        asked.args(["switchboard", "--config"]).arg(&self.known);
+        asked.args(["invite", "--role", "vehicle", "--name", name]);
+        asked.output().expect("our own binary")
     }
 
     /// Starts another process with the vehicle's own settings; the caller may read its standard
@@ -202,8 +225,10 @@ impl Drop for Another {
 }
 
 fn start(mut command: Command, name: &str, settings: &Path) -> Child {
-    let started = command.stdout(Stdio::null()).arg(name).arg("--config").arg(settings).spawn();
-    started.expect("our own binary")
+    let log = settings.with_file_name(format!("{name}.log"));
+    let log = std::fs::File::options().create(true).append(true).open(log);
+    command.stdout(Stdio::null()).stderr(log.expect("a folder of ours"));
+    command.arg(name).arg("--config").arg(settings).spawn().expect("our own binary")
 }
 
 impl Drop for Remote {

@@ -29,6 +29,8 @@ pub(crate) struct Setup {
     pub(crate) limits: Limits,
     /// Black box of the guard.
     pub(crate) black_box: BlackBox,
+    /// Folder of the black box; `None` for one with the other files.
+    pub(crate) box_at: Option<PathBuf>,
     /// File of the guard's latch.
     pub(crate) latch: &'static str,
     /// Process in whose network guard and car run; `None` for the test's own.
@@ -55,6 +57,7 @@ impl Default for Setup {
             machine_at: MACHINE,
             limits: Limits::Soon,
             black_box: BlackBox::Absent,
+            box_at: None,
             latch: "latch",
             network_of: None,
         }
@@ -229,7 +232,8 @@ impl<V> Rig<V> {
 
     /// Returns the output of `tautline blackbox` for this guard, and whether it succeeded.
     pub(crate) fn black_box(&self, action: &str) -> (String, bool) {
-        let read = tautline().args(["blackbox", action]).arg(self.path("box")).output();
+        let folder = self.setup.box_at.clone().unwrap_or_else(|| self.path("box"));
+        let read = tautline().args(["blackbox", action]).arg(folder).output();
         let read = read.expect("our own binary");
         (String::from_utf8_lossy(&read.stdout).into_owned(), read.status.success())
     }
@@ -286,6 +290,11 @@ impl<V> Rig<V> {
         panic!("it does not stand: {} m/s", self.car("speed_metres_per_second"));
     }
 
+    /// Returns the guard's log.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.path(LOG)).unwrap_or_default()
+    }
+
     /// Returns the cause of the guard's newest stop, from its log; `None` before one.
     pub(crate) fn cause(&self) -> Option<String> {
         self.logged("the guard stops the machine", "cause=")
@@ -301,7 +310,7 @@ impl<V> Rig<V> {
     /// Returns the word after `name` in the newest line of the guard's log that contains `what`;
     /// `None` if there is no such line or word.
     fn logged(&self, what: &str, name: &str) -> Option<String> {
-        let log = std::fs::read_to_string(self.path(LOG)).unwrap_or_default();
+        let log = self.log();
         let line = log.lines().rfind(|line| line.contains(what))?;
         let (_, word) = line.split_once(name)?;
         word.split_whitespace().next().map(str::to_owned)
@@ -482,14 +491,14 @@ fn start_guard(folder: &Path, setup: &Setup) -> Child {
     let (key, section) = match setup.black_box {
         BlackBox::Absent => (String::new(), String::new()),
         BlackBox::Records | BlackBox::Refused => {
-            let key = folder.join("vehicle.key");
+            let key = folder.join("guard.key");
             if !key.exists() {
                 let made = tautline().args(["keys", "new"]).arg(&key).output();
                 assert!(made.expect("our own binary").status.success());
             }
             let section = format!(
                 "[blackbox]\nfolder = {:?}\nbefore_s = 2\nafter_s = 2\n",
-                folder.join("box")
+                setup.box_at.clone().unwrap_or_else(|| folder.join("box"))
             );
             (format!("key = {key:?}\n"), section)
         }
