@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -16,7 +15,7 @@ use tautline_net::datagram::Address;
 use tautline_net::file;
 use tautline_net::settings::{Faults, one_or_several};
 use tautline_transport::crypto::PublicKey;
-use tautline_video::v4l2::Wanted;
+use tautline_video::v4l2::{Wanted, check_device};
 use tautline_video::{Backend, avc};
 
 use crate::geometry::CameraGeometry;
@@ -122,12 +121,10 @@ impl PictureSource<'_> {
             Self::Clip(file) => check_clip(file)?,
             Self::Camera(file) => {
                 let at = file.display();
-                let found = std::fs::metadata(file)
-                    .with_context(|| format!("there is no camera {at}: is it plugged in?"))?;
-                ensure!(
-                    found.file_type().is_char_device(),
-                    "{at} is not a camera: give a V4L2 device such as /dev/video0"
-                );
+                check_device(file).map_err(|error| match error.kind() {
+                    ErrorKind::NotFound => anyhow!("there is no camera {at}: is it plugged in?"),
+                    _ => anyhow!("{at} is not a camera that delivers pictures: {error}"),
+                })?;
             }
         }
         Ok(())

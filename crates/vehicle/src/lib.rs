@@ -53,7 +53,7 @@ use crate::epochs::Epochs;
 use crate::facts::Facts;
 use crate::guard_client::{GuardClient, Liveness};
 use crate::orders::Orders;
-use crate::parts::{PAUSE_MAX, Parts, SOURCE_PAUSE_MAX, keep};
+use crate::parts::{PAUSE_MAX, Parts, SOURCE_PAUSE_MAX, keep, restart};
 use crate::probe::Probe;
 use crate::readiness::{Requirement, Waiting};
 use crate::rendezvous::{Own, Rendezvous};
@@ -90,8 +90,8 @@ pub async fn run(
     let orders = Orders::open(identity.public(), supervisors, config.orders.clone())?;
     let open_sensor = Arc::new(open_sensor);
     let mut opened = match video_uplink::open(&open_sensor).await {
-        // A camera may be enumerated after this process starts, so wait for it as after a loss.
-        Err(error) if config.camera.is_none() => return Err(error),
+        // A camera or a file may come after this process starts, so wait for it as after a loss.
+        Err(error) if config.source().is_none() => return Err(error),
         opened => Some(opened),
     };
     let steering = Steering::open(config.steering_check, config.steering_checked.clone());
@@ -107,7 +107,7 @@ pub async fn run(
     let parts = reporter.parts.clone();
     let video_uplink =
         VideoUplink { config: &config, reporter: &reporter, handle: driver.handle(), clock };
-    let see = keep("seeing", &parts.video_uplink, SOURCE_PAUSE_MAX, now, async || {
+    let see = restart(&parts.video_uplink, SOURCE_PAUSE_MAX, now, async || {
         let sensor = match opened.take() {
             Some(opened) => opened,
             None => video_uplink::open(&open_sensor).await,

@@ -3,10 +3,11 @@
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tautline_message::snapshot::Value;
+use tautline_net::LogLimit;
 use tautline_units::Instant;
 
 /// Failure counts of the supervised tasks, and the state of the source of pictures.
@@ -32,22 +33,42 @@ pub struct SourceState {
     /// Time of the loss in nanoseconds of the vehicle's clock plus one; 0 while the source is
     /// present.
     lost_at: AtomicU64,
-    /// Newest error of a lost source.
-    reason: Mutex<String>,
+    told: Mutex<Told>,
+}
+
+/// Newest error of a lost source, and its logging.
+#[derive(Debug, Default)]
+struct Told {
+    reason: String,
+    /// Error that was logged last.
+    logged: String,
+    /// True if the present loss was logged.
+    is_logged: bool,
+    limit: LogLimit,
 }
 
 impl SourceState {
-    /// Records at `now` that the source has stopped delivering, or still does not deliver; counts
-    /// and logs the first loss of an outage.
+    /// Records at `now` that the source has stopped delivering, or still does not deliver, and
+    /// counts the first loss of an outage. Logs each loss and each other error, at most one line in
+    /// ten seconds, and fewer while the error is the same.
     pub fn handle_lost(&self, error: &anyhow::Error, now: Instant) {
         let lost_at = now.as_nanos().saturating_add(1);
-        *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = format!("{error:#}");
         let was = self.lost_at.compare_exchange(0, lost_at, Ordering::Relaxed, Ordering::Relaxed);
         if was.is_ok() {
             self.losses.fetch_add(1, Ordering::Relaxed);
+        }
+        let mut told = self.told();
+        told.reason = format!("{error:#}");
+        let Told { reason, logged, is_logged, limit } = &mut *told;
+        if (!*is_logged || reason != logged)
+            && let Some(left_out) = limit.take_of(reason, now)
+        {
+            logged.clone_from(reason);
+            *is_logged = true;
             tracing::warn!(
                 event = "source lost",
-                error = format!("{error:#}"),
+                error = reason,
+                left_out,
                 "no pictures: the source is lost, and opened again once it is available"
             );
         }
@@ -57,7 +78,8 @@ impl SourceState {
     pub fn handle_found(&self, now: Instant) {
         let lost_for = self.lost_for(now);
         self.lost_at.store(0, Ordering::Relaxed);
-        if let Some(lost_for) = lost_for {
+        let was_logged = std::mem::take(&mut self.told().is_logged);
+        if let Some(lost_for) = lost_for.filter(|_| was_logged) {
             tracing::warn!(
                 event = "source back",
                 ?lost_for,
@@ -69,8 +91,11 @@ impl SourceState {
     /// Returns why the source is lost; `None` while it is present.
     pub fn reason(&self) -> Option<String> {
         let is_lost = self.lost_at.load(Ordering::Relaxed) > 0;
-        let reason = || self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        is_lost.then(reason)
+        is_lost.then(|| self.told().reason.clone())
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns how long the source has been lost; `None` while it is present.
@@ -105,19 +130,36 @@ pub(crate) async fn keep(
     now: impl Fn() -> Instant,
     mut part: impl AsyncFnMut() -> anyhow::Error,
 ) -> Infallible {
-    let mut pauses = Pauses::default();
     let mut told = String::new();
+    restart(failures, pause_max, now, async || {
+        let error = part().await;
+        let words = format!("{error:#}");
+        if words == told {
+            tracing::debug!(error = words, "{name} failed again");
+        } else {
+            tracing::warn!(error = words, "{name} failed; it is started again");
+        }
+        told = words;
+        error
+    })
+    .await
+}
+
+/// Runs a task forever that logs its own failures: counts each, then restarts the task after a
+/// pause of at most `pause_max`.
+pub(crate) async fn restart(
+    failures: &AtomicU64,
+    pause_max: Duration,
+    now: impl Fn() -> Instant,
+    mut part: impl AsyncFnMut() -> anyhow::Error,
+) -> Infallible {
+    let mut pauses = Pauses::default();
     loop {
         let begun = now();
-        let error = format!("{:#}", part().await);
+        let error = part().await;
         failures.fetch_add(1, Ordering::Relaxed);
         let pause = pauses.next(now().since(begun)).min(pause_max);
-        if error == told {
-            tracing::debug!(error, again_in = ?pause, "{name} failed again");
-        } else {
-            tracing::warn!(error, again_in = ?pause, "{name} failed");
-        }
-        told = error;
+        tracing::debug!(error = format!("{error:#}"), ?pause, "restart");
         tokio::time::sleep(pause).await;
     }
 }
@@ -179,6 +221,27 @@ mod tests {
         source.handle_found(at(800));
         assert_eq!((source.lost_for(at(900)), source.reason()), (None, None));
         assert_eq!(source.losses.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn an_error_is_logged_once_and_another_within_ten_seconds() {
+        let at = Instant::from_millis;
+        let source = SourceState::default();
+        let lost = |words: &'static str, now: u64| {
+            source.handle_lost(&anyhow::anyhow!(words), at(now));
+            source.told().logged.clone()
+        };
+        assert_eq!(lost("unplugged", 0), "unplugged");
+        assert_eq!(lost("refused", 500), "unplugged");
+        assert_eq!(lost("refused", 10_000), "refused");
+        // A source that comes and goes.
+        for turn in 0..20_u64 {
+            source.handle_found(at(10_500 + 1_000 * turn));
+            lost("refused", 11_000 + 1_000 * turn);
+        }
+        assert_eq!(source.losses.load(Ordering::Relaxed), 21);
+        let left_out = source.told().limit.end();
+        assert!(left_out.is_some_and(|count| count >= 8), "{left_out:?}");
     }
 
     #[test]

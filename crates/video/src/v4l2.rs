@@ -13,7 +13,7 @@ pub use code::Code;
 pub use device::{Device, Set, Taken};
 pub use fraction::Fraction;
 pub use mode::{Mode, list};
-pub use native::Kernel;
+pub use native::{Kernel, check_device};
 
 use mode::SIDE_MAX;
 

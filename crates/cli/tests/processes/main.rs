@@ -21,5 +21,6 @@ mod recording;
 mod relay;
 mod restart;
 mod setup;
+mod sources;
 mod topics;
 mod tries;

@@ -37,12 +37,7 @@ impl Kernel {
     /// actual device, if it does not capture pictures or cannot stream.
     pub fn open(path: &Path) -> io::Result<Self> {
         let refused = |words: &str| io::Error::new(io::ErrorKind::Unsupported, words);
-        let kind = std::fs::metadata(path)?.file_type();
-        if kind.is_dir() || kind.is_fifo() || kind.is_socket() {
-            return Err(refused(
-                "it is a folder, a pipe or a socket, where a V4L2 device is needed",
-            ));
-        }
+        check_device(path)?;
         let flags = OFlags::NONBLOCK.bits().cast_signed();
         let file = File::options().read(true).write(true).custom_flags(flags).open(path)?;
         let file = OwnedFd::from(file);
@@ -149,6 +144,25 @@ impl Kernel {
         let mut buffer = Buffer::default();
         call::<TAKE_BACK, _>(&self.file, &mut buffer).map(|()| Some(buffer))
     }
+}
+
+/// Checks that `path` names a device, without opening it.
+///
+/// # Errors
+/// Any error of the system; [`io::ErrorKind::Unsupported`], with a description of what it is
+/// instead.
+pub fn check_device(path: &Path) -> io::Result<()> {
+    let kind = std::fs::metadata(path)?.file_type();
+    let what = match kind {
+        _ if kind.is_char_device() => return Ok(()),
+        _ if kind.is_dir() => "a folder",
+        _ if kind.is_fifo() => "a pipe",
+        _ if kind.is_socket() => "a socket",
+        _ if kind.is_block_device() => "a disk",
+        _ => "a file",
+    };
+    let words = format!("it is {what}, where a V4L2 device is needed");
+    Err(io::Error::new(io::ErrorKind::Unsupported, words))
 }
 
 impl Device for Kernel {
@@ -602,7 +616,8 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         let words = |path: &str| Kernel::open(Path::new(path)).unwrap_err().to_string();
         assert_eq!(words("/dev/null"), "it is no V4L2 device");
-        assert!(words("/dev").starts_with("it is a folder"));
+        assert!(words("/dev").starts_with("it is a folder,"));
+        assert!(words("/proc/version").starts_with("it is a file,"));
     }
 
     #[test]
