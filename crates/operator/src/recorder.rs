@@ -199,7 +199,8 @@ impl Shared {
         let before = self.trouble.swap(place, Ordering::Relaxed);
         match written {
             Err(error) if before != place => {
-                tracing::error!(%error, "recording has stopped until the disk can be written");
+                let why = Trouble::of(error).words();
+                tracing::error!(%error, "recording has stopped: {why}; it is tried again");
             }
             Ok(()) if before != 0 => tracing::info!("recording continues"),
             Ok(()) | Err(_) => {}

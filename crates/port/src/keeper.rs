@@ -226,7 +226,7 @@ impl Teller {
         let trouble = |health: Option<Health>| health.and_then(|health| health.trouble);
         match (trouble(self.blackbox), trouble(step.blackbox)) {
             (before, Some(now)) if before != Some(now) => {
-                tracing::error!(trouble = ?now, "the black box does not record everything");
+                tracing::error!("the black box does not record everything: {}", now.words());
             }
             (Some(_), None) => tracing::info!("the black box records again"),
             (_, _) => {}

@@ -20,6 +20,18 @@ pub enum Trouble {
     Ended,
 }
 
+impl Trouble {
+    /// Returns its description.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::DiskFull => "disk full",
+            Self::DiskRefuses => "disk refuses",
+            Self::DiskBehind => "disk too slow",
+            Self::Ended => "its thread has ended",
+        }
+    }
+}
+
 /// An item for the recorder's thread: a step of the guard, or a fact.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one step every 10 ms, and no allocation")]

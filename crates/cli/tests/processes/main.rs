@@ -7,6 +7,7 @@ mod devices;
 mod end;
 mod faults;
 mod few_files;
+mod full_disk;
 mod hostile;
 #[cfg(feature = "lab")]
 mod lab;
