@@ -60,8 +60,12 @@ pub(crate) fn create(file: &Path) -> anyhow::Result<PublicKey> {
             return Err(error).with_context(|| format!("cannot make key file {}", file.display()));
         }
     };
-    writeln!(output, "{}", &*identity.to_text())
-        .with_context(|| format!("cannot write key file {}", file.display()))?;
+    let written = writeln!(output, "{}", &*identity.to_text()).and_then(|()| output.sync_all());
+    if let Err(error) = written {
+        // A part of a key is of no use, and would keep the next attempt from making one.
+        let _ = std::fs::remove_file(file);
+        return Err(error).with_context(|| format!("cannot write key file {}", file.display()));
+    }
     Ok(identity.public())
 }
 

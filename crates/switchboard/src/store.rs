@@ -119,13 +119,14 @@ impl Store {
     /// # Errors
     /// When the file already exists or cannot be written.
     pub fn write_new(file: &Path, kept: &Kept) -> anyhow::Result<()> {
-        let written = || {
-            let new =
-                std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(file)?;
-            let store = Self::begin(Database::builder().create_file(new))?;
-            store.commit(&kept.changes())
-        };
-        written().with_context(|| format!("cannot write {}", file.display()))
+        let cannot = || format!("cannot write {}", file.display());
+        let mut open = std::fs::OpenOptions::new();
+        let new = open.read(true).write(true).create_new(true).open(file).with_context(cannot)?;
+        let write = || Self::begin(Database::builder().create_file(new))?.commit(&kept.changes());
+        write().with_context(cannot).inspect_err(|_| {
+            // A part of a copy is of no use, and would keep the next attempt from making one.
+            let _ = std::fs::remove_file(file);
+        })
     }
 
     /// Opens a store over `backend` instead of a file.

@@ -56,7 +56,10 @@ fn every_command_ends_quietly_on_a_closed_pipe() {
         let words = String::from_utf8_lossy(&output.stderr);
         assert!(!words.contains("panicked"), "{arguments:?}: {words}");
         let code = output.status.code();
-        assert!(code.is_some_and(|code| code <= 2), "{arguments:?}: {:?}", output.status);
+        assert!(code.is_some_and(|code| code <= 2), "{arguments:?}: {:?}: {words}", output.status);
+        // The switchboard of this test answers them, however busy the machine is.
+        let is_answered = arguments[0] != "switchboard" || output.status.success();
+        assert!(is_answered, "{arguments:?}: {:?}: {words}", output.status);
         said.push(format!("{}: {words}", arguments.join(" ")));
     }
     for written in [new_key, copy] {
