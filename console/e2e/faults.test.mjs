@@ -136,6 +136,34 @@ for (const { name, signal, isLong, ...found } of FAULTS) {
 }
 
 /**
+ * Pauses in ms, as by a debugger, a suspended virtual machine or a stalled disk: shorter than every
+ * limit or about one, longer, and longer than a session's silence.
+ */
+const PAUSES = [100, 1_000, 5_000];
+/** Processes, and how long each may count as alive in s. */
+const PAUSED = { vehicle: SILENCE, operator: PICTURE, guard: SILENCE, car: SILENCE, emulate: PICTURE };
+
+for (const [name, alive] of Object.entries(PAUSED)) {
+  for (const ms of PAUSES) {
+    const what = ms > 1_000 * alive ? 'the car stops until armed' : 'the car drives on or is held';
+    test(`the process ${name} is paused for ${ms} ms: ${what}`, { skip: !ALL && 'make faults runs it' }, async () => {
+      await drive();
+      processes.signal(name, 'SIGSTOP');
+      // A paused car tells nothing of itself.
+      const isSeen = name !== 'car' && ms > 1_000 * alive;
+      const [, distance] = await Promise.allSettled([
+        sleep(ms).then(() => processes.signal(name, 'SIGCONT')), isSeen ? stands(alive) : undefined,
+      ]);
+      if (distance.status === 'rejected') throw distance.reason;
+      if (ms <= 1_000 * alive && await disturbance(1_500).then(() => true, () => false)) return;
+      if (!isSeen) await eventually(async () => (await car()).parkingBrake, (parked) => parked === 1, 20_000);
+      await bannerSays(/Held/);
+      await stays();
+    });
+  }
+}
+
+/**
  * Held threads, with the fields of FAULTS: all of that name, or `count` of them. `tautline` is the
  * main thread. An operator thread that is stopped while it holds a lock also blocks those that wait
  * for it; then the page receives nothing at all.
@@ -204,8 +232,14 @@ test('a reload while driving stops the car until it is armed again', async () =>
 test('stopping and killing the switchboard stops no vehicle', async () => {
   await inTries(3, async () => {
     await drive();
+    for (const ms of ALL ? PAUSES : []) {
+      processes.signal('switchboard', 'SIGSTOP');
+      const disturbed = await disturbance(ms);
+      processes.signal('switchboard', 'SIGCONT');
+      if (disturbed !== undefined) return disturbed;
+    }
     processes.signal('switchboard', 'SIGSTOP');
-    const hangs = await disturbance(ALL ? 4_000 : 1_000);
+    const hangs = await disturbance(1_000);
     processes.signal('switchboard', 'SIGCONT');
     await processes.kill('switchboard');
     const dies = await disturbance(1_000);

@@ -17,6 +17,7 @@ use tautline_transport::relay::LegView;
 use tautline_transport::{ChannelNumber, Config, Event, Session};
 use tautline_units::Instant;
 
+use crate::faults::rig::signal;
 use crate::tries::tried;
 
 #[test]
@@ -35,9 +36,47 @@ fn in_a_runtime(work: impl Future<Output = ()>) {
     runtime.expect("threads of its own").block_on(work);
 }
 
+#[test]
+fn a_relay_paused_for_any_time_carries_a_link_again() {
+    tried(|| {
+        in_a_runtime(async {
+            let (stand, vehicle, operator) = in_session().await;
+            for pause in [100, 1_000, 5_000].map(Duration::from_millis) {
+                let gap = drive(&vehicle, &operator, pause + Duration::from_secs(2), || {
+                    let id = stand.processes[0].id();
+                    signal(id, "STOP");
+                    std::thread::spawn(move || {
+                        std::thread::sleep(pause);
+                        signal(id, "CONT");
+                    });
+                });
+                println!("longest without a slice, and a command: {gap:?} by a pause of {pause:?}");
+                assert!(gap.iter().all(|gap| *gap < Duration::from_secs(1)), "{gap:?}");
+                operator.until("both relays are back", |told| match told {
+                    Told::Legs(legs) => legs.iter().filter(|leg| leg.is_proven).count() == 2,
+                    Told::Event(_) => false,
+                });
+            }
+        });
+    });
+}
+
 /// Sends `signal` to the first relay of a session, so that it fails; the second, which was warm,
 /// must take over.
 async fn the_first_relay_fails(signal: &str) {
+    let (stand, vehicle, operator) = in_session().await;
+    let before = drive(&vehicle, &operator, Duration::from_secs(1), || {});
+    let gap = drive(&vehicle, &operator, Duration::from_secs(4), || stand.signal_first(signal));
+    println!("longest without a slice, and a command: {before:?} before, {gap:?} by SIG{signal}");
+    assert!(gap.iter().all(|gap| *gap < Duration::from_secs(1)), "{gap:?}");
+    vehicle.until("the first relay is known to be gone", |told| match told {
+        Told::Legs(legs) => legs.iter().filter(|leg| leg.is_proven).count() == 1,
+        Told::Event(_) => false,
+    });
+}
+
+/// Starts a session over two relays.
+async fn in_session() -> (Stand, End, End) {
     let stand = Stand::start();
     let (mut vehicle, mut operator) = (stand.end(VEHICLE), stand.end(OPERATOR));
     tokio::join!(vehicle.meet(), operator.meet());
@@ -56,14 +95,7 @@ async fn the_first_relay_fails(signal: &str) {
         }
         proven && granted
     });
-    let before = drive(&vehicle, &operator, Duration::from_secs(1), || {});
-    let gap = drive(&vehicle, &operator, Duration::from_secs(4), || stand.signal_first(signal));
-    println!("longest without a slice, and a command: {before:?} before, {gap:?} by SIG{signal}");
-    assert!(gap.iter().all(|gap| *gap < Duration::from_secs(1)), "{gap:?}");
-    vehicle.until("the first relay is known to be gone", |told| match told {
-        Told::Legs(legs) => legs.iter().filter(|leg| leg.is_proven).count() == 1,
-        Told::Event(_) => false,
-    });
+    (stand, vehicle, operator)
 }
 
 /// Sends a slice and a command every 20 ms for `long`; calls `then` after a quarter of it. Returns
@@ -156,10 +188,8 @@ impl Stand {
         Self { _folder: folder, processes, switchboard }
     }
 
-    fn signal_first(&self, signal: &str) {
-        let id = self.processes[0].id().to_string();
-        let sent = Command::new("kill").args([&format!("-{signal}"), &id]).status();
-        assert!(sent.expect("kill").success());
+    fn signal_first(&self, name: &str) {
+        signal(self.processes[0].id(), name);
     }
 
     fn end(&self, who: u8) -> End {
