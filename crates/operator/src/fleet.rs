@@ -192,8 +192,8 @@ impl Fleet {
         self.vehicles = vehicles;
     }
 
-    /// Returns when to request the list: every second while a person has to pick; `None` without a
-    /// connection or with a wanted vehicle.
+    /// Returns when to request the list, at intervals of a second; `None` without a connection, or
+    /// while the settings or a person have picked a vehicle.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         (self.is_reached && self.picked.is_none()).then_some(self.due_at)
     }

@@ -27,7 +27,7 @@ pub struct Trace {
     period_ms: u32,
 }
 
-/// A fault in a trace's text.
+/// A fault in a trace's text, or in the period requested for the trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -88,7 +88,7 @@ impl Hash {
     }
 }
 
-/// Returns the sum of the differences between samples [`APART`] apart.
+/// Returns the sum of the absolute differences of all pairs of samples [`APART`] apart.
 #[inline]
 fn differences_in(row: &[u8]) -> u32 {
     row.iter().zip(&row[APART..]).map(|(a, b)| u32::from(a.abs_diff(*b))).sum()

@@ -110,7 +110,8 @@ impl Quantizer {
         (too_large && higher > qp).then_some(higher)
     }
 
-    /// Records the quantizer and size of a slice that is sent, and its debt.
+    /// Records the quantizer of a slice that is sent, and adds its excess over the budget to the
+    /// debt, which later slices pay back.
     pub(crate) fn slice_done(&mut self, qp: i32, size: ByteCount, budget: ByteCount) {
         self.last_qp = qp;
         let budget = budget.get() as f64;

@@ -199,8 +199,8 @@ impl Sweep {
     }
 }
 
-/// Returns the results of a step in one line: delays in milliseconds, median and 95th percentile,
-/// and losses.
+/// Returns the results of a step in one line: median and 95th percentile of the delays in
+/// milliseconds, losses, the error of the clocks, and the datagram sizes in use.
 fn words(size: Size, measured: &Measured) -> String {
     let row = |leg: &Delays| {
         let mut delays = leg.delays_ms.clone();

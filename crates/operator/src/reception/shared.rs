@@ -38,8 +38,8 @@ pub(crate) struct Shared {
     /// Name of the wanted vehicle; empty if a person has to pick one.
     vehicle_name: Mutex<String>,
     pub(super) expected: Mutex<Expected>,
-    /// Time of the vehicle's latest report, if it said that the machine is held or that its guard
-    /// is silent; `None` otherwise.
+    /// Arrival time of the vehicle's latest report, if it said that the machine stands still and is
+    /// held, or that its guard is silent; `None` otherwise.
     pub(super) rests_at: Mutex<Option<Instant>>,
     /// Time at which a session last reported this operator's status to the consoles; `None` before
     /// the first.
@@ -140,8 +140,8 @@ impl Shared {
         }
     }
 
-    /// Returns whether the vehicle may be released: it recently reported that it is held or its
-    /// guard silent, or no session is established.
+    /// Returns whether the vehicle may be released: it recently reported that it stands still and
+    /// is held or that its guard is silent, or no session is established.
     pub(crate) fn may_leave(&self, now: Instant) -> bool {
         let rests = lock(&self.rests_at).is_some_and(|at| now.since(at) < Status::MACHINE_AGE_MAX);
         rests || lock(&self.standing).state != SessionState::Established

@@ -92,7 +92,7 @@ pub(super) struct Shown {
     pub(super) reordering: Duration,
     /// Minimum RTT of the link.
     pub(super) rtt: Duration,
-    /// Current sending rate, bit/s.
+    /// Current sending rate of the link, bit/s, whatever part of it arrives.
     pub(super) left: f64,
 }
 

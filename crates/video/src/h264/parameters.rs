@@ -88,7 +88,7 @@ pub(crate) struct PictureParameters {
 }
 
 impl PictureParameters {
-    /// Parses a payload.
+    /// Parses the payload of a picture parameter set.
     ///
     /// # Errors
     /// Fails if it is truncated, out of range, with CABAC or with slice groups.
