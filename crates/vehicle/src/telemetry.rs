@@ -467,7 +467,7 @@ mod tests {
             command_timeout: Duration::from_millis(120),
             ..Latency::default()
         };
-        let config = Config { latency, ..Config::default() };
+        let config = Config { latency, ..Config::car() };
         let mut guard = Guard::new(config, Tick::new(70).unwrap());
         let frame = StatusFrame::of(&guard.step(&Input::default(), now).status);
         let mut follow: Follow = Box::new(|_| Vec::new());
