@@ -39,7 +39,8 @@ impl Answers {
     }
 
     /// Answers an order that was just obeyed, from a task of its own: that the guard's manoeuvre
-    /// has begun, that the machine is held, or that no guard is heard.
+    /// has begun, that the machine is held at standstill, or that no guard is heard. Sends up to
+    /// four answers, each when the outcome changes.
     ///
     /// Follows each order for up to 60 s, and up to eight orders at a time; further ones get no
     /// answer.
@@ -74,7 +75,8 @@ impl Answers {
     }
 }
 
-/// Order that is being followed: the outcome sent last, and the number of outcomes sent.
+/// Order that is being followed: its instant, the outcome sent last, and the number of outcomes
+/// sent.
 #[derive(Debug)]
 struct Progress {
     ordered_at: Instant,
@@ -88,7 +90,8 @@ impl Progress {
     }
 
     /// Returns the outcome to send at `now`, given the guard's latest status and whether the
-    /// machine stands; `None` if there is nothing new to send.
+    /// machine stands; `None` if it was sent last, if the guard neither manoeuvres nor holds the
+    /// machine, or after three answers unless the machine is held at standstill.
     fn next(&self, heard: Option<Heard>, stands: bool, now: Instant) -> Option<Outcome> {
         // A status sent before the guard can have known the order does not count.
         let heard = heard.filter(|heard| heard.at >= self.ordered_at + KNOWN_AFTER);

@@ -251,8 +251,8 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Reads a strip of the picture's layout, if its encoder has time for it. Reading one of the
-    /// sensor's strips takes `slot`.
+    /// Reads a strip of the picture's layout, if the queue of its encoder has room. Reading one of
+    /// the sensor's strips takes `slot`.
     fn read_strip(&mut self, place: (u32, usize), layout: Layout, slot: Duration, tick: u32) {
         let (clock, strip) = (self.clock, place.1);
         let strips = match &self.reduced {
@@ -294,8 +294,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Compares the current picture with earlier ones. It runs before the last strip is passed on:
-    /// no one can have seen the picture yet.
+    /// Compares the current picture with earlier ones, and tells the ticks whether it counts as a
+    /// capture. It runs before the last strip is passed on: no one can have seen the picture yet.
     fn judge(&mut self, tick: u32) {
         let (sequence, is_moving) = (self.sensor.sequence(), self.ticks.is_moving());
         let now = self.clock.now();
@@ -393,7 +393,8 @@ impl Cadence {
 }
 
 /// Offers a strip that is about to be read to its encoder, and returns the sink for its rows. If
-/// the encoder's queue is full, returns `None` and counts the strip as dropped.
+/// the encoder's queue is full, or the encoder has ended, returns `None` and counts the strip as
+/// dropped.
 fn begin(
     outlet: &Outlet,
     layout: Layout,

@@ -16,8 +16,8 @@ pub(crate) struct Asked {
     pub(crate) emergency_stop: Option<ActNumber>,
 }
 
-/// Converts a command of the operator to the guard's types. An act without a console, or a reset
-/// without its stop, is left out.
+/// Converts a command of the operator to the guard's types. An act without a console or a number,
+/// or a reset without its stop, is left out.
 pub(crate) fn proposed(command: &message::Command) -> Asked {
     let controls = Controls {
         steering: command.steering,

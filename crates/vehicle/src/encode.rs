@@ -147,7 +147,8 @@ impl Turn {
     }
 
     /// Encodes one strip, whose rows arrive as they are read; `now` reads the clock before and
-    /// after. Returns `None`, and codes nothing, if the links cannot send the strip in time.
+    /// after. Returns `None`, and codes nothing, if nothing may be sent or the links cannot send
+    /// the strip in time.
     ///
     /// # Errors
     /// Returns the encoder's error.

@@ -295,7 +295,8 @@ impl GuardClient {
         is_successor && holder.is_some_and(|holder| holder.get() != command.console)
     }
 
-    /// Starts a new session with this operator: nothing of the previous session counts any more.
+    /// Starts a new session with this operator: commands, acts and a supervisor's order of the
+    /// previous session no longer count. The number of its emergency stop is kept.
     pub fn handle_new_session(&self, operator: Option<PublicKey>) {
         self.ticks.handle_new_session();
         let mut proposed = lock(&self.proposed);
@@ -354,7 +355,8 @@ impl GuardClient {
         self.is_ending.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the machine stands at `now`, by a state under 500 ms that the guard trusts.
+    /// Returns whether the machine stands at `now`, by a state that the guard trusts; false if that
+    /// state or the guard's status is 500 ms old or older.
     pub fn stands(&self, now: Instant) -> bool {
         self.heard(now).is_some_and(|heard| {
             let status = heard.status();
@@ -399,8 +401,9 @@ impl GuardClient {
         set.min(Duration::from_millis(told.into()))
     }
 
-    /// Returns a sentence that names the first of these time limits above the guard's latency
-    /// budget; `None` if none is, or before the guard's first status.
+    /// Returns a sentence that names the media or command deadline if it exceeds the age of a
+    /// picture or command that the guard allows; `None` if neither does, or before the guard's
+    /// first status.
     pub fn contradiction(&self, transport: &tautline_transport::Config) -> Option<String> {
         let budget = (*lock(&self.budget))?;
         let limits = [
@@ -467,6 +470,7 @@ impl GuardClient {
     }
 
     /// Returns whether the rest of the process has been lifeless for 1 s: nothing is proposed then.
+    /// False before the first sign of life.
     fn hangs(&self, now: Instant) -> bool {
         let alive_at = self.alive_at.load(Ordering::Relaxed);
         alive_at > 0 && now.since(Instant::from_nanos(alive_at)) > HANG_MAX

@@ -68,13 +68,14 @@ use crate::video_uplink::VideoUplink;
 /// of the session.
 ///
 /// When `stop` resolves, the vehicle stops the machine. It ends once the machine is held, or after
-/// 30 s without a message from the guard. Nothing else ends it, however often `stop` resolves: a
-/// component that fails is restarted.
+/// 30 s without a message from the guard. Nothing else ends it but invalid settings, however often
+/// `stop` resolves: a component that fails is restarted.
 ///
 /// # Errors
-/// Returns a one-line error that names the setting and the remedy if the settings are invalid.
-/// Resources that are not available yet (a link, a camera, a folder, the guard, the switchboard)
-/// are awaited.
+/// Returns a one-line error that names the setting and the remedy if the settings or a file of
+/// state are invalid. Some of this shows only later: deadlines that contradict the guard's latency
+/// budget (once the machine is held), and topics that cannot be opened. Resources that are not
+/// available yet (a link, a camera, a folder, the guard, the switchboard) are awaited.
 pub async fn run(
     config: Config,
     identity: Identity,
@@ -182,7 +183,8 @@ fn propose(
     })
 }
 
-/// Serves the connection to the switchboard until it fails; then it is replaced by a new one.
+/// Serves the connection to the switchboard until it fails; then replaces it by a new one and
+/// returns the error.
 async fn meet(rendezvous: &mut Rendezvous, own: &Own<'_>) -> anyhow::Error {
     let Own { config, identity, driver, clock, .. } = *own;
     loop {

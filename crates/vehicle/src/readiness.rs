@@ -98,7 +98,9 @@ impl Met {
     }
 
     /// Returns whether a prerequisite is missing, given whether guard messages and pictures arrive.
-    /// While packets of an operator arrive, no switchboard, operator or session is missing.
+    /// While packets of an operator arrive, no switchboard, operator or session is missing. An
+    /// operator is missing only while registered, and a session only once an operator was
+    /// introduced.
     pub(crate) fn lacks(
         &self,
         awaited: Requirement,

@@ -123,7 +123,8 @@ impl Rendezvous {
         (self.epochs.clone(), self.orders.clone())
     }
 
-    /// Waits for the next message of the switchboard and handles it; call it in a loop.
+    /// Waits for the next message of the switchboard and handles it, or registers again when this
+    /// vehicle's candidates change; call it in a loop.
     ///
     /// No message ends this process, or a session whose operator is alive. An introduced session
     /// runs alongside, and a refused registration is repeated.
@@ -213,7 +214,9 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// Begins a session with the introduced operator, or offers it further candidate pairs.
+    /// Begins a session with the introduced operator; under the present lease, offers it further
+    /// candidate pairs instead. Fails only if the lease's epoch cannot be stored: a refused
+    /// introduction is counted and logged.
     async fn handle_introduction(
         &mut self,
         lease: [u8; 16],
@@ -274,7 +277,8 @@ impl Rendezvous {
         Ways { pairs, routes, streams }
     }
 
-    /// Creates the session with an introduced operator, if it is listed and its epoch is due.
+    /// Creates the session with an introduced operator. Fails if its key is not listed here, its
+    /// lease's epoch is refused, or the session cannot be initiated.
     fn initiate(
         &self,
         lease: [u8; 16],
@@ -302,8 +306,8 @@ impl Rendezvous {
         }
     }
 
-    /// Ends the drive if `signed` is a supervisor's valid order; otherwise counts and returns the
-    /// refusal.
+    /// Ends the drive if `signed` is a supervisor's valid order, and the sessions once the machine
+    /// stands or after 30 s; otherwise counts and returns the refusal.
     async fn obey(
         &mut self,
         signed: &[u8],

@@ -31,8 +31,9 @@ impl Steering {
         Self { asks: Some(asks), file, is_checked, is_unkept: AtomicBool::new(false) }
     }
 
-    /// Handles the guard's status and the newest act proposed to it: a completed answer to the
-    /// check is recorded. If every drive is to be checked, the mode "held" resets it.
+    /// Handles the guard's status and the newest act proposed to it: an answer that the steering
+    /// agrees, or that the person cannot see it, is recorded once the guard has accepted it. If
+    /// every drive is to be checked, the mode "held" resets it.
     pub(crate) fn handle(&self, status: &Status, act: Option<&Act>) {
         if self.asks == Some(SteeringCheck::EveryDrive) && status.mode == Mode::Held {
             self.is_checked.store(false, Ordering::Relaxed);
@@ -60,7 +61,8 @@ impl Steering {
         asks && !self.is_checked.load(Ordering::Relaxed)
     }
 
-    /// Returns the file in which to [`keep`] the check, once per check; `None` otherwise.
+    /// Returns the file in which to [`keep`] the check, once per check; `None` otherwise, and
+    /// without a file.
     pub(crate) fn take_unkept(&self) -> Option<PathBuf> {
         let is_unkept = self.is_unkept.swap(false, Ordering::Relaxed);
         self.file.clone().filter(|_| is_unkept)

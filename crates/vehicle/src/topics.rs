@@ -111,8 +111,8 @@ enum Why {
 }
 
 impl Counters {
-    /// Records that a unit of a topic was refused: counts it by reason and keeps it for the answer
-    /// to its program.
+    /// Records that a unit of a topic was refused: counts it by reason, and keeps it for the answer
+    /// to its program in place of an earlier one. Ignores the channels that are no topic.
     pub(crate) fn handle_refused(
         &self,
         channel: ChannelNumber,

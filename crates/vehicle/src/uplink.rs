@@ -41,8 +41,9 @@ pub struct Counters {
 }
 
 impl Uplink {
-    /// Handles one output of the event loop: passes commands to the guard, feedback to the
-    /// encoders, and refused units to their counters.
+    /// Handles one output of the event loop: passes commands to the guard, feedback and the link
+    /// budget to the encoders, a probe's questions to the probe, refused units to encoders or
+    /// counters, and the session's state to the snapshot.
     pub fn handle(&self, output: Output<'_>) {
         match output {
             Output::Event(event, session) => self.handle_event(event, session),

@@ -62,8 +62,9 @@ impl Captures {
         self.present.iter().any(Option::is_some)
     }
 
-    /// Ends the current picture, whose own number is `sequence`. Returns whether it counts as a
-    /// capture; a repeat does not while the machine moves.
+    /// Ends the current picture, whose own number is `sequence`: compares it with earlier captures,
+    /// updates the counters, and logs when repeats or uniform brightness begin or end. Returns
+    /// whether it counts as a capture; a repeat does not while the machine moves.
     pub(super) fn end_picture(
         &mut self,
         sequence: Option<u32>,

@@ -292,8 +292,8 @@ impl Format {
     }
 
     /// Parses ffprobe's lines, such as `width=640`; `None` if size or rate is missing or invalid.
-    /// ffmpeg rotates the pictures of a clip with a rotation tag; then width and height are
-    /// swapped.
+    /// The width is scaled to square pixels. ffmpeg rotates the pictures of a clip with a rotation
+    /// tag; then width and height are swapped.
     fn parse(text: &str) -> Option<Self> {
         let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
         let side = |name: &str| {
@@ -310,7 +310,8 @@ impl Format {
         Some(Self { width, height, pictures_per_second })
     }
 
-    /// Returns the width and height to send: even, and at most [`SIZE_MAX`].
+    /// Returns the width and height to send: reduced in proportion to at most [`SIZE_MAX`], and
+    /// rounded down to even numbers, at least 2.
     fn shown(&self) -> [usize; 2] {
         let [longest, shortest] = [self.width.max(self.height), self.width.min(self.height)];
         let share = SIZE_MAX[0] as f64 / longest as f64;

@@ -239,7 +239,8 @@ impl EncoderControl {
         self.request_keyframes(ALL_STRIPS);
     }
 
-    /// Handles the requests and strip reports of a receiver.
+    /// Handles a receiver's requests for IDRs, its picture interval, the most pixels that its
+    /// screen shows, and its strip reports; a strip without a report keeps its earlier one.
     pub fn handle_feedback(&self, feedback: &VideoFeedback) {
         self.requested_strips.fetch_or(feedback.keyframe_strips.into(), Ordering::Relaxed);
         self.picture_interval.store(feedback.picture_interval.max(1), Ordering::Relaxed);

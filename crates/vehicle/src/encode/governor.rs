@@ -111,7 +111,7 @@ impl Governor {
         }
     }
 
-    /// Creates a governor that codes every picture that the screen takes, at any budget.
+    /// Creates a governor that codes every picture that the screen takes, at any budget above zero.
     pub fn every_picture() -> Self {
         Self { follows: false, ..Self::new(60.0) }
     }
@@ -168,7 +168,8 @@ impl Governor {
         });
     }
 
-    /// Records a slice that was handed over.
+    /// Adds the send time of a slice that was handed over to the backlog of the links, which is at
+    /// most [`BUSY_MAX`].
     pub fn note_slice(&mut self, bytes: ByteCount, now: Instant) {
         // The momentary budget left by a burst does not show how long the burst takes.
         let rate = match self.bursts() || self.granted == 0.0 {
@@ -277,7 +278,8 @@ impl Governor {
         ByteCount::new(self.need.unwrap_or(0.0) as u64)
     }
 
-    /// Returns whether no picture is begun because earlier ones still keep the links busy.
+    /// Returns whether no picture is begun because earlier ones keep low-rate links busy for longer
+    /// than [`PICTURE_WAIT_MAX`].
     pub fn is_busy(&self, now: Instant) -> bool {
         self.waits(PICTURE_WAIT_MAX, now)
     }
@@ -306,7 +308,8 @@ impl Governor {
     }
 
     /// Returns the initial rate of a session in bit/s: half of the rate that the links have shown,
-    /// at most [`RAMP_FIRST`]. Headers and repair need the rest.
+    /// at most [`RAMP_FIRST`], which also applies before they have shown any. Headers and repair
+    /// need the rest.
     fn first(&self) -> f64 {
         match self.shown > 0.0 {
             true => RAMP_FIRST.min(self.shown * SHOWN_SHARE),
@@ -408,7 +411,8 @@ impl Governor {
         (self.short_since, self.ample_since) = (None, None);
     }
 
-    /// Reduces pictures by one more step, at the same rate or at the rate that the budget pays for.
+    /// Reduces pictures by one more step, at the same rate or at a lower one that the budget pays
+    /// for. Soon after an enlargement, also doubles the wait before the next.
     fn shrink(&mut self, now: Instant) {
         if self.enlarged_at.is_some_and(|at| now.since(at) < self.enlarge_after * 4) {
             self.enlarge_after = (self.enlarge_after * 2).min(ENLARGE_AFTER_MAX);

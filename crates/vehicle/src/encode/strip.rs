@@ -88,8 +88,9 @@ impl StripCoder {
         })
     }
 
-    /// Handles the operator's latest report of this strip. After a loss without a recovery since,
-    /// the next picture begins one.
+    /// Handles the operator's latest report of this strip: the newest clean picture counts as
+    /// acknowledged. If the strip is corrupt by a loss without a recovery since, the next picture
+    /// begins one.
     pub fn handle_report(&mut self, report: &StripReport) {
         let back = |before: Option<u8>| Some(report.newest.wrapping_sub(before?.into()));
         if let (Codec::Own { encoder, coded }, Some(clean)) =
@@ -118,9 +119,9 @@ impl StripCoder {
 
     /// Codes the strip's next picture within its share of `budget`.
     ///
-    /// A requested IDR is coded at once, but only once per request: a receiver repeats its request
-    /// for a round trip, until the IDR arrives. A further request counts earlier if the receiver
-    /// reports that the last IDR was lost.
+    /// An IDR requested by the vehicle is coded unless one was coded in the last 200 ms. One
+    /// requested by the receiver is coded if the strip is corrupt or the last IDR is at least 1 s
+    /// old: a receiver repeats its request for a round trip, until the IDR arrives.
     ///
     /// # Errors
     /// Returns the encoder's error.

@@ -121,7 +121,7 @@ const WAITED_MIN: Duration = Duration::from_millis(1);
 /// Allowance for reading the clock and handing over; a timestamp further ahead is from another
 /// clock.
 const AHEAD_MAX: Duration = Duration::from_millis(1);
-/// Longest plausible time from exposure to hand-over, at 10 pictures per second and more: the
+/// Longest plausible time from exposure to hand-over, unless four picture intervals are longer: the
 /// pipeline of an ISP holds up to four pictures.
 const DELAY_MAX: Duration = Duration::from_millis(500);
 
