@@ -22,8 +22,8 @@ pub(crate) struct Canvas {
 
 impl Canvas {
     /// Shows a slice that `downlink` has put in order on the consoles of `hub`, or holds it until
-    /// every strip's size is known; the oldest is dropped when too many are held. `message` is the
-    /// output of [`SliceHead::message`].
+    /// the sizes of all strips are known and fit together; the oldest is dropped when too many are
+    /// held. `message` is the output of [`SliceHead::message`].
     pub(crate) fn show(&mut self, head: SliceHead, message: Bytes, downlink: &Downlink, hub: &Hub) {
         let strip = usize::from(head.strip);
         if self.layout.is_some_and(|layout| downlink.fits(strip, &layout)) {

@@ -202,7 +202,8 @@ impl Config {
         faults.finish()
     }
 
-    /// Returns whether the console uses HTTPS: always beyond the loopback interface.
+    /// Returns whether the console uses HTTPS: beyond the loopback interface always, on it if a
+    /// certificate is configured.
     pub(crate) fn console_is_secure(&self) -> bool {
         !self.console.ip().is_loopback() || self.console_certificate.is_some()
     }
@@ -210,7 +211,8 @@ impl Config {
     /// Returns the names by which browsers reach the console at `address`.
     ///
     /// # Errors
-    /// Returns one line if no name is usable by a browser.
+    /// Returns one line if no name is given where one is needed: for a wildcard address, or behind
+    /// a proxy.
     pub(crate) fn names(&self, address: SocketAddr) -> anyhow::Result<Names> {
         match self.console_behind {
             Some(Behind::Https) => Names::behind_https(&self.console_names),
@@ -218,8 +220,8 @@ impl Config {
         }
     }
 
-    /// Returns whether other machines can reach the console: beyond the loopback interface, or by a
-    /// proxy.
+    /// Returns whether other machines may reach the console: beyond the loopback interface, or by a
+    /// proxy. A console with a certificate counts too.
     pub(crate) fn console_is_open(&self) -> bool {
         self.console_is_secure() || self.console_behind.is_some()
     }
@@ -254,10 +256,10 @@ impl Config {
         key.map(|key| key.parse().with_context(|| format!("vehicle_key: {key:?}"))).transpose()
     }
 
-    /// Returns the keys of all configured vehicles, by name.
+    /// Returns the keys of all configured vehicles, by name, with that in `vehicle_key`.
     ///
     /// # Errors
-    /// Returns one line that names the malformed key, or a vehicle with two keys.
+    /// Returns one line that names the malformed key, or a vehicle with two different keys.
     pub fn vehicle_keys(&self) -> anyhow::Result<BTreeMap<String, PublicKey>> {
         let read = |(name, key): (&String, &String)| {
             let key = key.parse().with_context(|| format!("vehicles: {name}: {key:?}"))?;

@@ -182,7 +182,8 @@ impl Downlink {
         (0..self.strips.len()).all(|strip| self.fits(strip, &layout)).then_some(layout)
     }
 
-    /// Returns whether `strip` has the size that `layout` assigns to it.
+    /// Returns whether `strip` has the size and cropping that `layout` assigns to it; false before
+    /// its size is known.
     pub fn fits(&self, strip: usize, layout: &Layout) -> bool {
         let size = (layout.width(), layout.strip_rows(strip).len());
         self.strips.get(strip).is_some_and(|ReorderBuffer { concealer, .. }| {
@@ -266,8 +267,8 @@ impl ReorderBuffer {
         missing
     }
 
-    /// Returns the mean interval from the newest slice shown to `slice`, by their capture times;
-    /// zero if none was shown.
+    /// Returns the mean interval of pictures between the newest slice shown and `slice`, by their
+    /// capture times; zero if none was shown.
     fn interval(&self, slice: &Slice) -> Duration {
         let Some((picture, captured_at)) = self.newest.zip(self.captured_at) else {
             return Duration::ZERO;
@@ -286,7 +287,7 @@ impl ReorderBuffer {
     }
 
     /// Shows a slice after skip slices for the missing ones before it; returns it if it has to wait
-    /// for them.
+    /// for them. An unusable slice is counted and dropped.
     fn show(
         &mut self,
         held: Held,

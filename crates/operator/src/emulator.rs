@@ -10,7 +10,8 @@ use tokio::sync::mpsc;
 use crate::reception::Shared;
 
 /// Keeps `shared` up to date with the emulator's links, and cuts or restores links as `cuts` asks,
-/// forever. Without an address there is no emulator, and this never resolves.
+/// forever. While the emulator does not answer, there are no links in `shared`. Without an address
+/// there is no emulator, and this never resolves.
 pub(crate) async fn attend(
     address: Option<SocketAddr>,
     mut cuts: mpsc::Receiver<LinkAction>,

@@ -177,7 +177,8 @@ impl Fleet {
         self.refuse(&name, word);
     }
 
-    /// Records whether the switchboard is connected.
+    /// Records whether the switchboard is connected. The next list is due at once; a pending
+    /// request is forgotten.
     pub(crate) fn set_reached(&mut self, is_reached: bool, now: Instant) {
         self.is_reached = is_reached;
         (self.asked_at, self.due_at) = (None, now);

@@ -64,7 +64,8 @@ impl Input {
     }
 
     /// Handles a change of the driving console. Commands of the former one are dropped from now on;
-    /// if none follows, the vehicle learns at once that it is gone.
+    /// if none follows, the vehicle learns at once that it is gone. Feedback about the video is
+    /// sent at once too.
     pub(crate) fn handle_console(&mut self, holding: Holding) {
         let former = std::mem::replace(&mut self.holding, holding);
         if let (Some(gone), None) = (former.console, holding.console) {
@@ -78,8 +79,9 @@ impl Input {
         self.feed_back();
     }
 
-    /// Forwards a console's command unless it was delayed on its way here: a late command must not
-    /// look fresh to the vehicle.
+    /// Forwards a command of the driving console or of its successor, unless it is too old or dated
+    /// ahead: a late command must not look fresh to the vehicle. Of any other console, only an
+    /// emergency stop has an effect. A stop counts at any age.
     ///
     /// The console dates its commands in Unix time by this machine's clock, 0 for unknown.
     pub(crate) fn handle_command(&mut self, command: Command) {

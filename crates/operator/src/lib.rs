@@ -210,8 +210,8 @@ async fn open_console(
     Ok((listener, Arc::new(access)))
 }
 
-/// Reports to the consoles and the metrics what is awaited, unless a session has reported its own
-/// status within 250 ms.
+/// Repeats the list of vehicles to the consoles, and reports to them and the metrics what is
+/// awaited, unless a session has reported its own status within 250 ms.
 fn tell_idle(hub: &Hub, shared: &Shared, latest: &Latest, clock: Clock) {
     hub.repeat_fleet();
     let now = clock.now();

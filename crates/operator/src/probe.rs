@@ -1,7 +1,7 @@
 //! Packet-size probe: another size in a running session for a limited time, with measurements.
 //!
-//! `tautline probe mtu` posts a [`Step`] to [`PATH`] at the console's address. The response is a
-//! [`Measured`] at the end of the step, or one line with the reason for a refusal. The configured
+//! `tautline probe mtu` posts a [`Step`] to [`PATH`] at the console's address. The response is an
+//! [`Outcome`] at the end of the step, or one line with the reason for a refusal. The configured
 //! sizes are restored before the response, and also if the client disconnects earlier.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

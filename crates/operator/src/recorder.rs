@@ -162,7 +162,8 @@ impl Recorder {
         Dropped { slices: counts(&self.shared.slices), units: counts(&self.shared.units) }
     }
 
-    /// Returns why nothing is written at present; `None` if the disk accepts everything.
+    /// Returns why nothing is written at present, never [`Trouble::Slow`]; `None` if the last write
+    /// succeeded.
     pub fn trouble(&self) -> Option<Trouble> {
         let place = usize::from(self.shared.trouble.load(Ordering::Relaxed)).checked_sub(1)?;
         Trouble::ALL.get(place).copied()
@@ -192,7 +193,8 @@ impl Shared {
         }
     }
 
-    /// Records and logs the result of writing; returns the trouble, if there is one.
+    /// Records the result of writing, and logs it if the trouble has changed; returns the trouble,
+    /// if there is one.
     fn set(&self, written: &io::Result<()>) -> Option<Trouble> {
         let trouble = written.as_ref().err().map(Trouble::of);
         let place = trouble.map_or(0, |trouble| trouble as u8 + 1);

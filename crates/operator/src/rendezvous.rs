@@ -138,10 +138,12 @@ impl Rendezvous {
         })
     }
 
-    /// Waits for the next message of the switchboard and handles it; call it in a loop.
+    /// Waits for the next event and handles it: a message of the switchboard, a choice of a person,
+    /// a change of this end's addresses, or a request that is due. Call it in a loop.
     ///
     /// No message ends this process, or a session whose vehicle is alive. An introduced session
-    /// runs alongside, and a released or refused vehicle is taken again.
+    /// runs alongside, and a vehicle whose lease has ended is requested again. So is a refused one,
+    /// unless a person picked it and it has had no session.
     ///
     /// # Errors
     /// Fails if the connection is no longer maintained.
@@ -266,7 +268,9 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// Begins a session with the introduced vehicle, or punches holes to its further addresses.
+    /// Begins a session with the introduced vehicle or, if it has one under this lease, punches
+    /// holes to its further addresses. Releases the vehicle if none is wanted, and ignores one that
+    /// is not the wanted one.
     fn handle_introduction(&mut self, lease: [u8; 16], epoch: u64, peer: &Peer, own: &Own<'_>) {
         let Own { config, driver, clock, .. } = *own;
         let name = &peer.name;
@@ -356,7 +360,8 @@ impl Rendezvous {
     }
 
     /// Handles a refusal by the switchboard: a vehicle that a person picked, and that has had no
-    /// session, is given up; any other wanted one is requested again later.
+    /// session, is given up; any other wanted one is requested again later. For an unknown vehicle
+    /// of the settings, the list of vehicles is requested first, for the report.
     fn handle_refusal(
         &mut self,
         reason_code: Refusal,

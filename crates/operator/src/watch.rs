@@ -100,7 +100,7 @@ impl Watch {
     }
 
     /// Records a media unit received now and sent at `sent_at`; `captured_at` is its capture time
-    /// if it is a slice.
+    /// if it is a slice. Ignored without a send time, and beyond [`NOTES_MAX`].
     pub(crate) fn handle_unit(
         &mut self,
         number: UnitNumber,
@@ -122,7 +122,8 @@ impl Watch {
         }
     }
 
-    /// Records the vehicle's answer to the questions.
+    /// Records when the questions of this step reached the vehicle, by its answer, and its refusal,
+    /// if it has one and the answer covers a question of this step.
     pub(crate) fn handle_answer(&mut self, answer: ProbeAnswer) {
         let asked = self.first..self.next();
         let ours = || answer.arrivals.iter().filter(|(sequence, _)| asked.contains(sequence));
@@ -139,7 +140,7 @@ impl Watch {
     }
 
     /// Records the current totals and clock comparison; `payload` is the bytes of units in both
-    /// directions.
+    /// directions. Totals beyond [`NOTES_MAX`] are left out.
     pub(crate) fn handle_tick(&mut self, session: &Session, payload: ByteCount, now: Instant) {
         self.clock = session.clock();
         let wire = session.links().map(|link| {
@@ -181,8 +182,8 @@ impl Watch {
         })
     }
 
-    /// Returns the units sent within the time, and those lost between the first and the last of
-    /// them.
+    /// Returns the delays of the units sent within the time. Units later than 1 s count as lost,
+    /// and so do those reported lost between the first and the last of them.
     fn media(&self, within: impl Fn(&Instant) -> bool) -> Delays {
         let units: Vec<&Unit> = self.units.iter().filter(|unit| within(&unit.sent_at)).collect();
         let mut leg = Delays::default();
@@ -218,7 +219,8 @@ fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// More than a minute of units at 60 pictures of six slices.
+/// Maximum of units, losses and totals kept of a step: more than a minute of units at 60 pictures
+/// of six slices per second.
 const NOTES_MAX: usize = 32_768;
 /// Length in bytes of the IPv4 and UDP headers of one datagram.
 const HEADER_BYTES: u64 = 28;

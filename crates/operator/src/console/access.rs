@@ -113,8 +113,9 @@ impl Access {
     }
 
     /// Redeems a token, once: admits a browser, announces the next token's address, and returns the
-    /// line that sets the browser's cookie. `None` if the token is unknown or was used. The oldest
-    /// browser of the same right is displaced if there are 16.
+    /// line that sets the browser's cookie. `None` if the token is unknown or was used, or the
+    /// system provides no randomness. The oldest browser of the same right is displaced if there
+    /// are 16.
     pub(crate) fn exchange(&self, token: &[u8]) -> Option<String> {
         // Drawn before the token is redeemed, because a redeemed token must be replaced by a new
         // one.
@@ -266,7 +267,7 @@ impl Names {
     }
 
     /// Returns whether a request comes from a page of this console. Browsers send the page's origin
-    /// in `Origin`; a request without it does not come from a script.
+    /// in `Origin`; without exactly one `Origin`, the answer is false.
     pub(crate) fn is_own_page(&self, headers: &HeaderMap) -> bool {
         let own = |told: &str| {
             let (scheme, host) = told.split_once("://")?;

@@ -79,7 +79,8 @@ pub struct Hub {
     pub messages_malformed: AtomicU64,
     /// Requests dropped because the queue to the operator's input was full.
     pub requests_dropped: AtomicU64,
-    /// Requests refused because the console's role does not permit them.
+    /// Requests refused because the console's role does not permit them, and all messages of
+    /// consoles that only watch, except clock messages.
     pub requests_refused: AtomicU64,
     /// Commands dropped because their console sent more than any page does.
     pub commands_flooded: AtomicU64,
@@ -307,7 +308,7 @@ impl Hub {
     /// Forwards a vehicle's telemetry unchanged to all consoles. While the vehicle stands still, a
     /// console that asks to drive gets the role. An agreed successor gets it once the vehicle's
     /// guard lets it drive: `holder` is the number of the console that the guard lets drive, 0 for
-    /// none.
+    /// none. An agreement that has not led to that within 10 s is revoked.
     pub fn show_telemetry(&self, bytes: &[u8], stands_still: bool, holder: u64) {
         self.follow_guard(NonZeroU64::new(holder).map(ConsoleId));
         if stands_still {
@@ -449,7 +450,9 @@ impl Hub {
     }
 
     /// Handles a message of the console of client connection `number`: answers clock messages,
-    /// counts what is malformed, refused or too much, and passes requests on to the operator.
+    /// records its decoder and the driving console's requests to the encoders, handles requests to
+    /// drive and answers to them, and passes all else on to the operator. What is malformed,
+    /// refused or too much is counted and dropped.
     pub(crate) fn handle(&self, number: u64, message: &[u8]) {
         let mut consoles = lock(&self.consoles);
         let Some(place) = consoles.places.iter().find(|place| place.number == number) else {
@@ -579,8 +582,9 @@ impl Hub {
         consoles.stood_still_at.is_some_and(is_fresh)
     }
 
-    /// Applies a change of the driving console, if there is one, and notifies the operator's input
-    /// at once.
+    /// Applies a change of the driving console, if there is one: restarts the pictures, except
+    /// after consent for a console that sees them already, and notifies the operator's input and
+    /// all consoles at once.
     fn apply(&self, consoles: &mut Consoles, change: Option<Change>) {
         let Some(change) = change else { return };
         consoles.changed = Some((change, (self.unix_micros)()));
@@ -604,8 +608,8 @@ impl Hub {
         consoles.guarded.is_some_and(|(holder, at)| holder == console && is_fresh(at))
     }
 
-    /// Shows the pictures to the successor from now on, because it drives by them after taking
-    /// over.
+    /// Records the time of the agreement, and shows the pictures to the successor from now on,
+    /// because it drives by them after taking over.
     fn begin_succession(&self, consoles: &mut Consoles) {
         consoles.agreed_at = (self.unix_micros)();
         let successor = consoles.holder.successor();

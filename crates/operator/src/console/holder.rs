@@ -109,7 +109,8 @@ impl Holder {
         }
     }
 
-    /// Adds a console; if no other drives, it does, and the change is returned.
+    /// Handles a new console: if none drives, it does, and the change is returned; otherwise
+    /// `None`.
     pub(crate) fn join(&mut self, console: ConsoleId) -> Option<Change> {
         if self.holding.is_some() {
             return None;
@@ -156,8 +157,9 @@ impl Holder {
 
     /// Handles an answer. Only the driving console answers, and only to the current request or to
     /// the one it has granted. If it agrees while the guard lets it drive, it continues to drive
-    /// until the guard has handed over. Returns the change of the driving console, if the answer
-    /// causes one at once.
+    /// until the guard has handed over; if the guard does not let it drive, the asking console
+    /// drives at once. A refusal ends the request. Returns the change of the driving console, if
+    /// the answer causes one at once.
     pub(crate) fn answer(
         &mut self,
         console: ConsoleId,

@@ -34,7 +34,8 @@ impl Lane {
     }
 
     /// Counts a command that arrives at `now` against the rate limits, and returns whether it is
-    /// accepted, and under which limit.
+    /// accepted, and under which limit. A new act or stop beyond its own limit counts as a driving
+    /// command.
     pub(super) fn take(&mut self, command: &Command, now: Instant) -> Taken {
         let deeds = (command.act, command.emergency_stop_number);
         let is_news = deeds != self.last && deeds != (None, 0);

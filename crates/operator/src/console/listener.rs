@@ -16,7 +16,7 @@ use tokio_rustls::rustls::ServerConfig;
 /// Opens the console's address; waits until this machine has that address.
 ///
 /// # Errors
-/// Returns one line that says that the port is in use, and the remedy.
+/// Returns one line with the cause, such as a port in use, and the remedy.
 pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let refused = |cause| {
         let what = format!("the console cannot listen on {address}");

@@ -56,7 +56,7 @@ async fn read(mut stream: SplitStream<WebSocket>, place: &Place) {
     }
 }
 
-/// Sends pending messages, the role message first, until the page reconnects.
+/// Sends pending messages, the role message first, until sending fails or the page reconnects.
 async fn write(mut sink: SplitSink<WebSocket, Message>, mut joined: Joined) {
     let mut standing = joined.standing.borrow_and_update().clone();
     loop {

@@ -13,8 +13,8 @@ use super::output::Output;
 /// Writer that joins the strips' slices to standard pictures in one file, if the strips allow it.
 ///
 /// A picture is written as soon as every strip has shown its slice of this or a later picture. A
-/// strip without a slice repeats its previous picture. Memory: at most [`HELD_MAX`] pictures,
-/// beyond which the oldest is written.
+/// strip without a slice repeats its previous picture. Pictures due before every strip's shape is
+/// known are left out. Memory: at most [`HELD_MAX`] pictures, beyond which the oldest is written.
 pub(super) struct Film {
     path: PathBuf,
     /// Output file, created with the first picture, so without pictures there is none.
@@ -109,7 +109,8 @@ impl Film {
         self.write_complete()
     }
 
-    /// Writes the held pictures and logs how complete the recording is.
+    /// Writes the held pictures and the buffered data. Logs the counts if recorded pictures are
+    /// incomplete.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
