@@ -56,8 +56,9 @@ impl Direct {
         }
     }
 
-    /// Advances the time to the next timer without delivering datagrams. Returns false if that is
-    /// after `end`.
+    /// Advances the time to the next timer of either session and handles what is due, without
+    /// delivering datagrams. Returns false, and changes nothing, if that is after `end` or there is
+    /// no timer.
     pub fn step(&mut self, end: Instant) -> bool {
         let due = |session: &Session| session.poll_timeout().map(|(at, _)| at);
         let timers = [due(&self.vehicle), due(&self.operator)];

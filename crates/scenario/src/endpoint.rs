@@ -134,7 +134,7 @@ impl<A: Application<T>, T: Transport> Endpoint<A, T> {
         self.handle_timeout(now);
     }
 
-    /// Replaces the session, as a restart of the machine does.
+    /// Replaces the session, as a restart of the machine does; the application continues.
     pub fn restart(&mut self, session: T) {
         self.application.watch_restart(&self.session);
         self.session = session;

@@ -63,7 +63,7 @@ impl Setup {
     /// Creates a world with both endpoints and the links, at its start.
     ///
     /// # Errors
-    /// For an invalid session or link configuration.
+    /// For an invalid session or link configuration, or more than 255 links.
     pub fn start<A: Application>(&self, vehicle: A, operator: A) -> Result<Run<A>, Error> {
         let mut world = World::new(self.seed);
         if !self.log {
@@ -82,7 +82,7 @@ impl Setup {
     /// vehicle's, then the operator's. The caller adds the links between [`Setup::ends`].
     ///
     /// # Errors
-    /// For an invalid session configuration.
+    /// For an invalid session configuration, or more than 255 links.
     pub fn enter<A: Application, N: Node + From<Endpoint<A>>>(
         &self,
         world: &mut World<N>,

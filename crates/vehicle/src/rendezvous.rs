@@ -126,8 +126,9 @@ impl Rendezvous {
     /// Waits for the next message of the switchboard and handles it, or registers again when this
     /// vehicle's candidates change; call it in a loop.
     ///
-    /// No message ends this process, or a session whose operator is alive. An introduced session
-    /// runs alongside, and a refused registration is repeated.
+    /// No message ends this process. A session whose operator is alive ends only by a supervisor's
+    /// order, or for another introduced operator once the machine stands. A refused registration is
+    /// repeated.
     ///
     /// # Errors
     /// Fails if the connection is no longer maintained, or a lease's epoch cannot be stored: then

@@ -44,7 +44,7 @@ impl PartialEq for External {
 impl Eq for External {}
 
 impl Backend {
-    /// Returns every backend of this crate in this build, with default settings.
+    /// Returns one backend for each encoder of this crate in this build, with default settings.
     pub fn all() -> Vec<Self> {
         vec![
             #[cfg(feature = "openh264")]

@@ -56,7 +56,8 @@ impl Concealer {
         Ok(ParsedAccessUnit { access_unit, units, picture, parameters })
     }
 
-    /// Takes the next access unit and returns the bytes for the decoder.
+    /// Takes the next access unit and returns the bytes for the decoder. An IDR makes the strip
+    /// clean; a gap in `frame_num` or another sequence parameter set makes it corrupt.
     ///
     /// They are the same bytes unless the picture counts of encoder and receiver differ, because an
     /// IDR was lost, or because the receiver counted pictures as lost that were never coded. Then
@@ -91,7 +92,7 @@ impl Concealer {
     }
 
     /// Returns a skip slice's access unit, in place of a lost one: it repeats the strip as last
-    /// shown.
+    /// shown. The strip is then corrupt.
     ///
     /// The first few after a picture with [known motion](Self::moves_by) continue that motion. Call
     /// it once for each picture that does not arrive; the next picture that arrives then continues
@@ -131,6 +132,7 @@ impl Concealer {
 
     /// Records the history of the picture last passed to [`take`](Self::take)
     /// ([`Encoded::history`]): if none of those pictures was lost, the strip is clean again.
+    /// [`Encoded::LONG`] changes nothing.
     pub fn follows_from(&mut self, history: u8) {
         if let Some(stream) = &mut self.stream
             && history < Encoded::LONG

@@ -8,6 +8,7 @@ pub trait Decoder: Send {
     ///
     /// # Errors
     /// [`Error::Decoder`] if the bytes cannot be decoded, or depend on a picture that never
-    /// arrived.
+    /// arrived; another error if the access unit or the decoded picture has an unsupported size or
+    /// sampling.
     fn decode(&mut self, access_unit: &[u8]) -> Result<Option<Picture>, Error>;
 }

@@ -46,11 +46,11 @@ impl Digest {
         }
     }
 
-    /// Returns whether a picture of these strips has no content: the same brightness everywhere, as
-    /// from a covered lens, in darkness or from a blinded sensor.
+    /// Returns whether a picture of these strips has no content: the same brightness everywhere and
+    /// no more detail than noise, as from a covered lens, in darkness or from a blinded sensor.
     ///
-    /// Ignores a tenth of the cells at each end of the range, for example those of a clock drawn
-    /// over the picture.
+    /// False without strips. Ignores a tenth of the cells at each end of the range, for example
+    /// those of a clock drawn over the picture.
     pub fn is_uniform(strips: &[Self]) -> bool {
         let mut cells: Vec<u8> = strips.iter().flat_map(|strip| strip.cells).collect();
         if cells.is_empty() {

@@ -2,7 +2,8 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A picture's sides are not multiples of 16 from 16 to 8192.
+    /// A picture has sides that its use does not allow: coded sides are multiples of 16 from 16 to
+    /// 8192, within what a level of H.264 and the codec allow.
     #[error(
         "a picture of {width}x{height} is not possible: both sides must be multiples of 16, 16 to 8192"
     )]
@@ -54,7 +55,7 @@ pub enum Error {
         /// Structure being parsed.
         what: &'static str,
     },
-    /// A field has an invalid value.
+    /// A field or a parameter has an invalid value.
     #[error("{what}: {value} is not possible")]
     Invalid {
         /// Name of the field.
@@ -62,7 +63,7 @@ pub enum Error {
         /// Invalid value that the field has.
         value: u64,
     },
-    /// A stream uses a part of H.264 that concealment does not support.
+    /// A stream uses a part of H.264 that concealment, joining or decoding does not support.
     #[error("{what} is not supported")]
     Unsupported {
         /// Name of the part of H.264.

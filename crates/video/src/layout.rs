@@ -49,8 +49,8 @@ impl Layout {
     }
 
     /// Returns the layout of a sensor's pictures, as [`around`](Self::around) does, with fewer
-    /// strips if it has fewer than 96 rows: such pictures are [enlarged](crate::Enlargement) before
-    /// they are coded.
+    /// strips if it has fewer than six macroblock rows: such pictures are
+    /// [enlarged](crate::Enlargement) before they are coded.
     ///
     /// # Errors
     /// [`Error::Dimensions`] for a side below 2 or above 8192.

@@ -69,7 +69,8 @@ impl Quantizer {
         self.samples = samples;
     }
 
-    /// Returns the quantizer for a predicted slice of about `budget`.
+    /// Returns the quantizer for a predicted slice of about `budget`, corrected by the debt; at
+    /// most [`FINER_STEP`] finer than the last slice's.
     pub(crate) fn for_predicted(&self, budget: ByteCount) -> i32 {
         let target = (self.target(budget) - self.fixed()).max(1.0).log2();
         let miss = |qp: i32| (self.level() + self.change - self.fall(qp) - target).abs();
@@ -111,7 +112,8 @@ impl Quantizer {
     }
 
     /// Records the quantizer of a slice that is sent, and adds its excess over the budget to the
-    /// debt, which later slices pay back.
+    /// debt, which later slices pay back. A smaller slice reduces the debt, which stays within -2
+    /// to 8 budgets.
     pub(crate) fn slice_done(&mut self, qp: i32, size: ByteCount, budget: ByteCount) {
         self.last_qp = qp;
         let budget = budget.get() as f64;

@@ -32,8 +32,8 @@ impl Attack {
     }
 }
 
-/// Returns a damaged copy or a forgery that arrives before the genuine datagram, or `None` for
-/// every fourth.
+/// Returns a damaged, truncated or forged datagram that arrives before the genuine one; `None` in
+/// one of four cases, at random.
 fn forged(route: Route, datagram: &[u8], rng: &mut ChaCha20Rng) -> Option<(Route, Vec<u8>)> {
     let mut below = |end: usize| rng.next_u32() as usize % end;
     let from = if below(2) == 0 { route } else { nobody::route(route) };

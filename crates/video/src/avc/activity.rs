@@ -7,8 +7,9 @@ use super::vector::Vector;
 
 impl<K: Kernel> Slice<'_, K> {
     /// Measures the activity of a row of macroblocks, from the mean difference per sample: of each
-    /// macroblock from the previous picture, at the same place or moved by its last vector; in an I
-    /// slice, from itself one row of samples above. The rate control gets the results.
+    /// macroblock from its reference picture, at the same place or moved by its last vector,
+    /// whichever is less; in an I slice, from itself one row of samples above. The rate control
+    /// gets the results.
     pub(super) fn look(&mut self, row: usize) {
         let (columns, y) = (self.columns, row * 16);
         let rows = self.rows.read(y + 16);

@@ -49,7 +49,8 @@ impl<K: Kernel> Slice<'_, K> {
         }
     }
 
-    /// Predicts the macroblock with `vector` and returns whether no residual is worth coding.
+    /// Predicts the macroblock with `vector`. Returns whether the difference is small and the
+    /// quantized residual is zero, so that it can be skipped; if not, chroma may be unpredicted.
     fn skips(&mut self, current: &mut Current, reference: &Reference<'_>, vector: Vector) -> bool {
         let vectors = [vector; 4];
         current.predict_luma(self.kernel, reference, Shape::Whole, &vectors);

@@ -89,8 +89,8 @@ impl StripEncoder {
     ///
     /// # Errors
     /// [`Error::Dimensions`] unless both sides are multiples of 16 from 16 to 8192 that some level
-    /// of H.264 allows at that rate; [`Error::Invalid`] for a rate of 0 or above 240, or a cropping
-    /// that is odd or above 14.
+    /// of H.264 allows at that rate; [`Error::Invalid`] for a rate of 0 or above 240, a cropping
+    /// that is odd or above 14, or a number of the loss recovery outside its range.
     pub fn new(config: Config) -> Result<Self, Error> {
         let Config { width, height, cropped, pictures_per_second, loss_recovery, .. } = config;
         // Validates the sides.
@@ -313,8 +313,8 @@ impl StripEncoder {
         Ok(Encoded { kind, history, motion, flow, bytes })
     }
 
-    /// Returns the dominant motion of the picture just coded; zero if vectors must stay within the
-    /// strip.
+    /// Returns the dominant motion of the picture just coded; zero for an IDR, and if vectors must
+    /// stay within the strip.
     fn motion(&self, header: &Header) -> Motion {
         if !header.predicted || self.config.joinable {
             return Motion::default();
@@ -324,7 +324,7 @@ impl StripEncoder {
         Motion::of(vectors, header.reference_index as u16 + 1)
     }
 
-    /// Returns the motion of the two halves of the picture just coded.
+    /// Returns the motion of the two halves of the picture just coded; zero for an IDR.
     fn flow(&self, header: &Header) -> Flow {
         if !header.predicted {
             return Flow::default();
@@ -391,8 +391,9 @@ impl StripEncoder {
         .run();
     }
 
-    /// Completes the last picture as a reference: deblocks it, extends its margin, and keeps it;
-    /// does nothing if that is done.
+    /// Completes the last picture as a reference: deblocks it unless columns were refreshed,
+    /// extends its margin, keeps it and its vectors, and interpolates it if the next picture is
+    /// expected to refer to it. Does nothing if that is done.
     fn finish_reconstruction_by(&mut self, kernel: impl Kernel) {
         let Some(Unfinished { number, idr, deblocked }) = self.unfinished.take() else { return };
         if deblocked {

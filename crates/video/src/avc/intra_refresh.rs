@@ -137,8 +137,8 @@ impl IntraRefresh {
     }
 }
 
-/// Returns the columns around `column` whose last refresh was no earlier than its own, as a range
-/// of samples.
+/// Returns the contiguous columns around `column` whose last refresh was no earlier than its own,
+/// as a range of samples; at the strip's edge up to the bound of `whole`.
 fn window(refreshed_in: &[u64], column: usize, whole: Window) -> Window {
     let as_new = |other: &usize| refreshed_in[*other] >= refreshed_in[column];
     let first = (0..column).rev().take_while(as_new).last().unwrap_or(column);

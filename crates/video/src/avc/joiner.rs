@@ -93,8 +93,8 @@ impl Joiner {
     /// Joins the access units of one picture, one entry per strip from the top; `None` for a strip
     /// without one.
     ///
-    /// An access unit that cannot be parsed, or does not belong to the strip's stream, counts as
-    /// missing.
+    /// An access unit that cannot be parsed, does not belong to the strip's stream, or selects
+    /// another picture parameter set than the first one that does, counts as missing.
     ///
     /// # Errors
     /// [`Error::Invalid`] unless there is an entry for each strip; [`Error::MissingParameters`]

@@ -5,7 +5,7 @@ use crate::Error;
 /// Methods by which a strip's encoder recovers from a lost slice.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum LossRecovery {
-    /// An IDR at the receiver's keyframe request.
+    /// An IDR for each recovery from a loss, as at the receiver's keyframe request.
     #[default]
     Idr,
     /// Intra refresh: a contiguous band of intra macroblocks that crosses the strip every `period`

@@ -48,8 +48,8 @@ impl Planner {
         self.equal = to.get() as f64 / self.weights.len() as f64;
     }
 
-    /// Returns the bytes for a strip that is coded next. Strips come in any order, each once per
-    /// picture.
+    /// Returns the bytes for a strip that is coded next: its share by weight of what is left, from
+    /// a tenth of an equal share to the ceiling. Strips come in any order, each once per picture.
     ///
     /// # Panics
     /// If there is no such strip.

@@ -180,7 +180,9 @@ impl RateControl {
         }
     }
 
-    /// Returns the quantizer of the macroblock `index`, with `bits` written so far.
+    /// Returns the quantizer of the macroblock `index`, with `bits` written so far; unless it is
+    /// constant, adjusts it at the start of each row but the first and after every eight
+    /// macroblocks.
     pub(super) fn quantizer(&mut self, index: usize, bits: usize) -> u8 {
         let column = index % self.columns;
         if !self.fixed && index > 0 && column.is_multiple_of(STEP) {

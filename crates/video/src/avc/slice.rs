@@ -157,7 +157,8 @@ impl<K: Kernel> Slice<'_, K> {
     /// Writes the macroblock in the chosen mode, and keeps its samples in the reconstruction.
     ///
     /// `own` holds the vectors or modes. A macroblock larger than the standard permits is written
-    /// as samples (A.3.1: at most 128 bits more than those).
+    /// as samples (A.3.1: at most 128 bits more than those), unless the slice must not depend on
+    /// its position.
     pub(super) fn write(&mut self, current: &mut Current, choice: &Choice, mut own: Macroblock) {
         let predicted_slice = self.reference.is_some();
         let before = self.writer.mark();

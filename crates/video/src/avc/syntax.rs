@@ -205,8 +205,8 @@ fn context(left: Option<u8>, above: Option<u8>) -> u8 {
     }
 }
 
-/// Returns the Intra4x4PredMode predicted from a block's neighbours (8.3.1.1); with `constrained`,
-/// inter coded ones count as missing.
+/// Returns the Intra4x4PredMode predicted from a block's neighbours (8.3.1.1); [`MEAN4`] if one is
+/// missing. With `constrained`, inter coded ones count as missing.
 pub(super) fn predicted_mode(
     modes: &[u8; 16],
     beside: Beside<'_>,

@@ -133,7 +133,8 @@ impl Kernel {
     /// Waits for a filled buffer; `None` if there is none within `timeout`.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] if the device signalled a buffer but delivered none.
+    /// Any error of the system; [`io::ErrorKind::WouldBlock`] if the device signalled a buffer but
+    /// delivered none.
     fn filled(&self, timeout: Duration) -> io::Result<Option<Buffer>> {
         let limit =
             Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };

@@ -62,7 +62,8 @@ impl Schedule {
     }
 
     /// Returns the rate that media may use over links with the granted rates `granted`, which are
-    /// in descending order.
+    /// in descending order: the second for [`Redundant`](Self::Redundant) (or the only one), the
+    /// first for [`BestLink`](Self::BestLink), otherwise the sum; zero without links.
     pub fn usable(self, granted: &[Bitrate]) -> Bitrate {
         match self {
             Self::EarliestDelivery | Self::TransmissionEnd | Self::RoundRobin { .. } => {
@@ -98,7 +99,8 @@ fn in_turn(next: &mut usize, block: &Block, links: &[Link], assignment: &mut Vec
     }
 }
 
-/// Assigns all packets to the link that would deliver the last of them first.
+/// Assigns all packets to the link that would deliver the last of them first; to none if that is
+/// after the deadline.
 fn best(block: &Block, links: &[Link], assignment: &mut Vec<Option<usize>>) {
     assignment.clear();
     let bytes = ByteCount::new(block.datagram_bytes.get() * block.packet_count as u64);

@@ -137,7 +137,8 @@ impl<K: Kernel> Slice<'_, K> {
         Some(moved)
     }
 
-    /// Codes the macroblock with its motion, or skips it if the residual is not worth its bits.
+    /// Codes the macroblock with its motion, or skips it if the vector `skip` allows that and the
+    /// residual is zero or not worth its bits.
     pub(super) fn inter(
         &mut self,
         current: &mut Current,

@@ -111,8 +111,9 @@ impl<K: Kernel> Slice<'_, K> {
         best
     }
 
-    /// Predicts, transforms and quantizes luma as 4x4 blocks, one after the other. Returns `None`
-    /// as soon as the cost is sure to exceed `limit`, or likely to.
+    /// Predicts, transforms and quantizes luma as 4x4 blocks, one after the other, and reconstructs
+    /// each for the prediction of the next. Returns `None` as soon as the cost is sure to exceed
+    /// `limit`, or likely to.
     fn blocks(&mut self, current: &Current, near: Near, limit: u32) -> Option<Blocks> {
         let by = &QUANTIZERS[usize::from(current.qp)];
         let constrained = self.reach.is_constrained();

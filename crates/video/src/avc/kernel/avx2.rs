@@ -17,7 +17,7 @@ use crate::avc::quantize::Quantizer;
 pub(in crate::avc) struct Avx2(());
 
 impl Avx2 {
-    /// Returns the kernel if this CPU (and the operating system) has AVX2.
+    /// Returns the kernel if this CPU (and the operating system) has AVX2; `None` otherwise.
     pub(in crate::avc) fn detect() -> Option<Self> {
         std::arch::is_x86_feature_detected!("avx2").then_some(Self(()))
     }
