@@ -89,8 +89,8 @@ pub(crate) fn create_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Returns the number of the oldest drive to keep under the settings, if older ones exist. The
-/// newest drive is always kept.
+/// Returns the number of the oldest drive to keep under the settings, if older ones exist; `None`
+/// if all are kept. The newest drive is always kept.
 pub(crate) fn kept_from(config: &Config, unix_seconds: i64) -> Result<Option<u32>, Error> {
     let drives = list(&config.folder)?;
     let days = i64::try_from(config.keep_days).unwrap_or(i64::MAX);

@@ -131,7 +131,8 @@ impl Folder {
         says.filter(|says| *says != at).map(|says| Fault::Misplaced { at, says })
     }
 
-    /// Returns all faults of the added files; `note` is the one about the newest file.
+    /// Returns the faults between the added drives and files, without those that
+    /// [`take`](Self::take) has returned. `note` is the one about the newest file.
     pub fn faults(&mut self, note: &io::Result<Option<Note>>) -> Vec<Fault> {
         let mut faults = Vec::new();
         let mut named: Vec<(By, Place, Sealed)> = Vec::new();

@@ -34,7 +34,7 @@ impl Note {
     /// Reads the note of a black box; `None` if there is none.
     ///
     /// # Errors
-    /// When it cannot be read, or is not signed by the key in it.
+    /// When it cannot be read, is malformed, or is not signed by the key in it.
     pub fn read(root: &Path) -> io::Result<Option<Self>> {
         let text = match fs::read(root.join(NAME)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -44,7 +44,8 @@ impl Note {
         Self::parse(&text).map(Some).ok_or_else(wrong)
     }
 
-    /// Parses the text of a note; `None` if it is not signed by the key in it.
+    /// Parses the text of a note; `None` if it is malformed, longer than [`BYTES_MAX`], or not
+    /// signed by the key in it.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text = text.get(..BYTES_MAX.min(text.len())).filter(|part| part.len() == text.len())?;
         let body: Value = serde_json::from_slice(text).ok()?;

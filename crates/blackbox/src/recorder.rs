@@ -98,8 +98,9 @@ impl Recorder {
         (Self { items: Some(sender), shared, done: is_done, snapshot_at: None }, end)
     }
 
-    /// Steps the guard, records the step and returns its output. The cost is that of the step, plus
-    /// an allocation of 10 kB every five seconds.
+    /// Steps the guard, queues the step for recording and returns its output; a step for which the
+    /// queue has no room is dropped and counted. The cost is that of the step, plus an allocation
+    /// of 10 kB every five seconds.
     pub fn step(&mut self, guard: &mut Guard, input: &Input, now: Instant) -> Output {
         let is_due = self.snapshot_at.is_none_or(|at| now >= at);
         let before = is_due.then(|| Box::new(guard.clone()));
@@ -114,7 +115,8 @@ impl Recorder {
     }
 
     /// Records a fact that the guard does not have, as the text of a JSON object. It is repeated at
-    /// the beginning of each file. A text longer than [`FACT_BYTES_MAX`] is dropped and counted.
+    /// the beginning of each file; the same text again is not. A text longer than
+    /// [`FACT_BYTES_MAX`], or one for which the queue has no room, is dropped and counted.
     pub fn tell(&mut self, fact: Fact, text: &str, now: Instant) {
         if text.len() > FACT_BYTES_MAX {
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);

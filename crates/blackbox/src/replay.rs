@@ -78,8 +78,8 @@ struct Running {
 type Found = (String, Value, Value);
 
 impl Running {
-    /// Restores the guard of a snapshot. If no steps are missing, it must equal the running one:
-    /// else returns the difference. Returns `None` without a difference.
+    /// Restores the guard of a snapshot. If no steps are missing, it must equal the running one.
+    /// Returns the difference if it does not, or if the snapshot cannot be read; `None` otherwise.
     fn restore(&mut self, body: &Value) -> Option<Found> {
         let wrong = || Some(("guard".to_owned(), body["guard"].clone(), Value::Null));
         let Some(kept) = body::guard(body) else { return wrong() };
@@ -94,8 +94,8 @@ impl Running {
         None
     }
 
-    /// Steps the guard with the recorded input; returns the first member that differs, or `None` if
-    /// none does. Does nothing before the first snapshot.
+    /// Steps the guard with the recorded input; returns the first member that differs, the frames
+    /// if they cannot be read, or `None` if none does. Does nothing before the first snapshot.
     fn step(&mut self, recorded: &Value) -> Option<Found> {
         let (guard, last) = self.guard.as_mut()?;
         let Some((input, at)) = body::input(recorded) else {

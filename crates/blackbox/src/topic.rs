@@ -1,7 +1,7 @@
 /// The subject of a record: a channel of the file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Topic {
-    /// The begin or end of a drive.
+    /// The begin or end of a part of a drive, or the deletion of old drives.
     Drive,
     /// A transition of the guard to another mode or cause.
     Transition,

@@ -39,7 +39,7 @@ pub struct AcceptLimit(Arc<Shared>);
 /// Connections that a server could not keep, by reason.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Unproven connections evicted by a newer one.
+    /// Unproven connections evicted by a newer one, or after a failed accept call.
     pub turned_away: AtomicU64,
     /// Connections closed because a handshake, a request's header or an answer took too long.
     pub silent: AtomicU64,

@@ -16,8 +16,9 @@ pub struct ConnectionLimit<K> {
     listed: BTreeSet<K>,
     holders: BTreeMap<Place, Holder<K>>,
     next: u64,
-    /// Maximum unproven connections of one network, and of all.
+    /// Maximum unproven connections of one network.
     network_max: usize,
+    /// Maximum unproven connections of all networks together.
     unproven_max: usize,
     /// Number of refused and evicted connections.
     turned_away: u64,

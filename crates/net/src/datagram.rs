@@ -128,7 +128,7 @@ impl Server {
     }
 
     /// Receives the next datagram into `buffer`, truncated to its length; returns length and
-    /// sender, or `None` if no datagram is waiting.
+    /// sender, or `None` if no datagram is waiting or [`ERRORS_MAX`] reads have failed.
     pub fn receive(&self, buffer: &mut [u8]) -> Option<(usize, Sender)> {
         // An error of one datagram, such as a client that has gone, does not affect the next.
         for _ in 0..ERRORS_MAX {

@@ -591,7 +591,8 @@ const IDLE: Duration = Duration::from_secs(1);
 /// Maximum inputs of the application that wait, and that are taken in one turn: the units of a
 /// tenth of a second at 60 pictures of six slices a second, and more.
 const INPUTS_MAX: usize = 256;
-/// Datagrams read from one socket before the session may send again.
+/// Reads from one socket before the session may send again; the kernel may join several datagrams
+/// of one sender in a read.
 const RECEIVE_TURN: usize = 64;
 /// Size in bytes of the buffer for a received datagram: larger than any datagram of the protocol,
 /// so that an overlong one is detected.

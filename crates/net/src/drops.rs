@@ -9,7 +9,7 @@ pub struct Drops {
     pub send_refused: u64,
     /// Datagrams that exceeded the MTU of the interface.
     pub send_too_large: u64,
-    /// Units that the transport refused: no link, too large, queue full.
+    /// Units that the transport refused: no session, no link, too large, queue full.
     pub unit_refused: u64,
     /// Units that arrived in a successor session, which is not delivered before it takes over.
     pub unit_of_successor: u64,

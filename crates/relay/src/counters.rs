@@ -53,7 +53,8 @@ pub enum Dropped {
     Refused,
     /// The calls to the relay, in total or from one network, exceed the limit per second.
     OverCalls,
-    /// A network exceeds the limit of requests for an address per second.
+    /// A network exceeds the limit of requests for an address per second, or too many networks make
+    /// such requests.
     OverAddresses,
     /// The kernel did not send the datagram.
     NotSent,
@@ -72,8 +73,9 @@ impl Counters {
         self.drops[why as usize] += 1;
     }
 
-    /// Sets the counters [`Dropped::Stale`] and [`Dropped::StreamRefused`] to the totals of the
-    /// connections over TLS, which count these themselves.
+    /// Sets the counters [`Dropped::Stale`], [`Dropped::StreamRefused`] and
+    /// [`Dropped::StreamNotAccepted`] to the totals of the connections over TLS, which count these
+    /// themselves.
     pub(crate) fn count_streams(&mut self, streams: streams::Counters) {
         self.drops[Dropped::Stale as usize] = streams.stale;
         self.drops[Dropped::StreamRefused as usize] = streams.refused;

@@ -184,7 +184,8 @@ impl Server {
         }
     }
 
-    /// Reads a bounded number of times from one socket; returns whether more may wait.
+    /// Reads a bounded number of times from one socket, and handles the datagrams; returns whether
+    /// more may wait.
     fn receive(&mut self, index: usize, buffer: &mut [u8]) -> bool {
         for _ in 0..READINGS {
             let mut parts = buffer.chunks_mut(BUFFER_BYTES);
@@ -263,7 +264,8 @@ impl Server {
         }
     }
 
-    /// Expires old entries of the table, and publishes the counters.
+    /// Expires old entries of the table, sends the probes that are due, and publishes the counters;
+    /// does nothing within 100 ms of the last time.
     fn tell(&mut self) {
         let now = self.clock.now();
         if now.since(self.told_at) < TURN {

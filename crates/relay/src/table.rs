@@ -286,7 +286,9 @@ impl Table {
         Ok(to)
     }
 
-    /// Answers a STUN request with its source address and the receiving socket's ([RFC8489]).
+    /// Answers a STUN request with its source address ([RFC8489]), or with a refusal if it has an
+    /// attribute that a relay does not support. Fails if it is malformed or beyond the limit per
+    /// second.
     fn tell_address(
         &mut self,
         from: Route,
@@ -309,7 +311,9 @@ impl Table {
         Ok(())
     }
 
-    /// Answers a sender with an unproven address that it is unknown: its address may have changed.
+    /// Answers a session's datagram from an unproven address with a cookie, because the address of
+    /// a known end may have changed. Does nothing if the datagram is shorter than the answer, or
+    /// beyond the limit per second.
     fn hint(&mut self, from: Route, datagram: &[u8], answer: &mut Vec<u8>, now: Instant) {
         let is_told = datagram.len() >= wire::COOKIE_BYTES && link_of(datagram).is_some();
         if let Some(reference) = wire::reference_of(datagram).filter(|_| is_told)
@@ -461,7 +465,8 @@ impl Table {
         is_its.then(|| self.instant(grant.until, now))
     }
 
-    /// Returns the lease of a grant, and creates it if necessary.
+    /// Returns the lease of a grant, and creates it if necessary; refuses a new one if the relay is
+    /// full.
     fn lease(&mut self, grant: &Grant, now: Instant) -> Result<LeaseNumber, Refusal> {
         let keys = keys(grant);
         let ends_at = self.instant(grant.until, now);
@@ -574,7 +579,8 @@ impl Budget {
         self.hints <= HINTS_MAX
     }
 
-    /// Returns whether another request for an address from this network is answered.
+    /// Returns whether another request for an address from the network of `from` is answered in
+    /// this second, and counts it.
     fn address(&mut self, from: IpAddr, now: Instant) -> bool {
         self.renew(now);
         let networks = self.addresses.len();

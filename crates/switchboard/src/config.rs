@@ -47,7 +47,7 @@ pub struct Config {
     pub second_address: Option<IpAddr>,
     /// File of the switchboard's secret key.
     pub key: PathBuf,
-    /// Folder that keeps leases across restarts; created if missing.
+    /// Folder that keeps leases, epochs and enrolled machines across restarts; created if missing.
     pub state: PathBuf,
     /// Folder for raw files of latency, with a line for each answered ping; no files if unset.
     pub latency: Option<PathBuf>,

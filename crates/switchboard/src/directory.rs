@@ -274,7 +274,8 @@ impl Directory {
         self.unix_start = unix_start;
     }
 
-    /// Handles a new connection from `remote`, which has proven to hold `key`.
+    /// Handles a new connection from `remote`, which has proven to hold `key`. An unlisted key is
+    /// refused, unless an invitation is open.
     pub fn handle_connected(
         &mut self,
         id: ConnectionId,
@@ -399,7 +400,7 @@ impl Directory {
         }
     }
 
-    /// Handles bytes of a connection that are no message, for `reason`.
+    /// Refuses and closes a connection, because its bytes are no message, for `reason`.
     pub fn handle_malformed(&mut self, id: ConnectionId, reason: &str, now: Instant) {
         if self.connections.contains_key(&id) {
             let text = format!("this is not a message of the control plane: {reason}");
@@ -407,7 +408,8 @@ impl Directory {
         }
     }
 
-    /// Handles the end of a connection.
+    /// Handles the end of a connection: its end counts as away, and the grace time of an operator's
+    /// lease begins. A duplicate registration that waited for this is admitted.
     pub fn handle_closed(&mut self, id: ConnectionId, now: Instant) {
         let Some(connection) = self.connections.remove(&id) else { return };
         connection.log_latency();

@@ -38,8 +38,8 @@ pub use store::Store;
 /// Runs a switchboard until `stop` resolves.
 ///
 /// `seed`: 32 bytes from the system's randomness, the seed for lease names. Each time that `again`
-/// resolves, the vehicles and operators of its settings replace the current ones; all other
-/// settings apply at the next start.
+/// resolves, the vehicles, operators and supervisors of its settings replace the current ones; all
+/// other settings apply at the next start.
 ///
 /// # Errors
 /// One line: the fault in `config`, the address that cannot be bound, or a failure to store the

@@ -165,7 +165,8 @@ impl Server {
         self.listener.local()
     }
 
-    /// Returns a sender for later settings, whose vehicles and operators replace the current ones.
+    /// Returns a sender for later settings, whose vehicles, operators and supervisors replace the
+    /// current ones.
     pub fn settings(&self) -> mpsc::Sender<Config> {
         self.settings_sender.clone()
     }
@@ -249,7 +250,8 @@ impl Server {
         tracing::info!(vehicles, operators, "the settings were read again");
     }
 
-    /// Closes the oldest connection without a proof, since the kernel could not accept another.
+    /// Closes the oldest connection without a proof, if there is one, since the kernel could not
+    /// accept another for `error`, which is counted and logged.
     fn give_way(&mut self, error: &Error, limit: &mut LogLimit) {
         let count = self.counters.not_accepted.fetch_add(1, Ordering::Relaxed) + 1;
         if let Some(left_out) = limit.take_of(&error.to_string(), self.clock.now()) {
@@ -272,7 +274,9 @@ impl Server {
         true
     }
 
-    /// Starts the TLS handshake of a new connection, in a task of its own.
+    /// Starts the TLS handshake of a new connection, in a task of its own; one for the relay that
+    /// shares the port is handed over. Without a free place, the oldest unproven connection is
+    /// closed.
     fn start_handshake(&mut self, incoming: Incoming) {
         let remote = incoming.remote();
         let (place, evicted) = self.places.take(remote.ip());

@@ -115,6 +115,7 @@ impl Store {
     }
 
     /// Creates a store of `kept` in a new file, in the form that [`open`](Self::open) expects.
+    /// After an error in writing, the file is removed.
     ///
     /// # Errors
     /// When the file already exists or cannot be written.

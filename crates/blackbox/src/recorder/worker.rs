@@ -272,8 +272,9 @@ impl<D: Disk> Worker<D> {
         self.is_unfit = seen.is_err();
     }
 
-    /// Writes a step in full, or as a sample if one is due; in the latter case also keeps it for a
-    /// stop that may follow.
+    /// Writes a step in full. Outside full recording, writes a sample if one is due, and keeps
+    /// every step for a stop that may follow. At a snapshot, first begins the next part or ends
+    /// full recording if that is due.
     fn put_step(&mut self, taken: Taken) {
         if taken.before.is_some() {
             self.turn();
@@ -486,7 +487,8 @@ impl<D: Disk> Worker<D> {
         }
     }
 
-    /// Signs the written records and syncs them to the disk, if it is due or `is_urgent`.
+    /// Deletes old drives if that is due; then signs the written records and syncs them to the
+    /// disk, if it is due or `is_urgent`.
     fn sync(&mut self, is_urgent: bool) {
         let now = self.now;
         self.prune();

@@ -108,7 +108,8 @@ impl Reading {
         None
     }
 
-    /// Checks a signature over the records so far, whose chain ends in `head`.
+    /// Checks a signature over the records so far, whose chain ends in `head`, and takes it into
+    /// the verdict.
     fn check(&mut self, data: &[u8], head: Head) -> Result<(), What> {
         let body: Value = serde_json::from_slice(data).map_err(|_| What::Json)?;
         let text = |member: &str| body[member].as_str().unwrap_or_default();

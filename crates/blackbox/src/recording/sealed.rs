@@ -157,7 +157,8 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Returns whether header, schemas and channels match the hash in the first record.
+    /// Returns whether header, schemas and channels match the hash in the first record; `true`
+    /// without such a hash.
     fn is_preamble_right(&self) -> bool {
         let first = self.records.first().or(self.pending.first());
         let named = first.map(|first| self.body(first)["preamble"].clone());

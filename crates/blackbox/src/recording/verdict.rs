@@ -24,8 +24,8 @@ pub struct Verdict {
     pub records: u32,
     /// Number of records covered by the newest signature.
     pub sealed: u32,
-    /// Number of records after the last signature. They are not listed, since anybody could have
-    /// written them.
+    /// Number of records after the last signature in the second format, 0 in the first. They are
+    /// not listed, since anybody could have written them.
     pub unsigned: u32,
     /// Public key of the signatures, as written in the file: compare it with the machine's; `None`
     /// if the file has none.
@@ -37,7 +37,7 @@ pub struct Verdict {
 /// Protection scheme of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Format {
-    /// Unknown: the file is too short.
+    /// Unknown: the file is not MCAP, or too short.
     #[default]
     Unknown,
     /// A chain of hashes whose head is signed; header, schemas and channels are not.

@@ -176,7 +176,8 @@ fn unreached(address: &str, cause: &io::Error, is_ipv6_only: fn() -> bool) -> St
     }
 }
 
-/// Returns a short text of a kernel's or TLS's error: the innermost cause, without a number.
+/// Returns a short text of a kernel's or TLS's error: one of our own for common kinds, else that of
+/// the innermost cause.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "another program uses the address".to_owned(),

@@ -102,7 +102,8 @@ impl Race {
 }
 
 /// Returns at most [`ADDRESSES_MAX`] of `addresses` in the order of attempts: `last` first, the one
-/// reached last time, if it is among them, then both families alternately.
+/// reached last time, if it is among them, then both families alternately, beginning with IPv6
+/// unless `last` was of it.
 pub(super) fn by_turns(addresses: &[SocketAddr], last: Option<SocketAddr>) -> Vec<SocketAddr> {
     let known = last.filter(|last| addresses.contains(last));
     let of_family = |is_six: bool| {

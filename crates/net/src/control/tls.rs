@@ -120,7 +120,7 @@ pub(crate) const LINK: &[u8] = b"tautline-link/1";
 pub(crate) const RELAY: &[u8] = b"tautline-relay/1";
 
 /// Returns whether a client that begins with these bytes requests `protocol`; `None` while the
-/// hello is incomplete.
+/// hello is incomplete, `false` if it is not one of TLS.
 pub(crate) fn asks_for(protocol: &[u8], mut hello: &[u8]) -> Option<bool> {
     let mut acceptor = Acceptor::default();
     while !hello.is_empty() {

@@ -70,7 +70,8 @@ struct RelayDrops {
     send: u64,
 }
 
-/// Maximum datagrams read from one socket per turn, so that the others do not starve.
+/// Maximum reads from one side of a link per turn, so that the others do not starve. A read from a
+/// socket may yield several datagrams of one sender.
 const READS_MAX: usize = 64;
 
 /// Size of the headers of IP and UDP, which a device's packets already contain and
@@ -202,7 +203,7 @@ impl Relay {
         self.model.next_event()
     }
 
-    /// Reads at most [`READS_MAX`] packets from each side into the model.
+    /// Reads at most [`READS_MAX`] times from each readable side into the model.
     pub(super) fn read_turn(&mut self, buffer: &mut [u8], clock: &Clock) {
         for (side, direction) in [(Side::Client, Direction::Up), (Side::Target, Direction::Down)] {
             if self.plugs[side as usize].readable {

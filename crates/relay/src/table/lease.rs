@@ -40,7 +40,7 @@ struct Socket {
 pub(super) struct Bound {
     pub(super) leg: LegId,
     pub(super) route: Route,
-    /// Expiry of the token with which the socket was bound.
+    /// Latest expiry of the tokens that the leg has presented.
     pub(super) ends_at: Instant,
 }
 
@@ -59,7 +59,7 @@ impl Lease {
 
     /// Returns the route for a session's datagram of `link` from the socket at `seat`, and counts
     /// its bytes for both sockets. The route leads to the socket from which the other end last sent
-    /// on that link, or else to any present one.
+    /// on that link, or else to a present one, of the same kind if possible.
     ///
     /// # Errors
     /// The reason why the datagram must be dropped.

@@ -5,12 +5,12 @@ use tautline_net::Destination;
 /// Parses the addresses at which an end is reachable, by datagrams or over TLS.
 ///
 /// A wildcard address (`0.0.0.0:7000`, `[::]:7000`) stands for the source address of the
-/// connection, `remote`, with that port. A wildcard of the other family is skipped. An end on the
-/// switchboard's own machine has a loopback source address, which is unreachable for others: there
-/// the addresses must be explicit.
+/// connection, `remote`, with that port. An IPv4 wildcard of an end that connects over IPv6 is
+/// skipped, as are repetitions. An end on the switchboard's own machine has a loopback source
+/// address, which is unreachable for others: there the addresses must be explicit.
 ///
 /// # Errors
-/// One line with the address and its fault.
+/// One line with the address and its fault, or that there are more than [`ADDRESSES_MAX`].
 pub(super) fn reachable(texts: &[String], remote: IpAddr) -> Result<Vec<Destination>, String> {
     if texts.len() > ADDRESSES_MAX {
         return Err(format!(

@@ -29,7 +29,8 @@ impl Directory {
         }
     }
 
-    /// Creates an invitation, and replaces an earlier one for the same machine.
+    /// Creates an invitation, and replaces an earlier one for the same machine. The error is a text
+    /// for people: an unusable or listed name, a full list, or too many open invitations.
     pub(super) fn invite(
         &mut self,
         role: Role,
@@ -61,7 +62,9 @@ impl Directory {
         Ok(Answer::Code(number, secret))
     }
 
-    /// Handles an enrolment request of a machine.
+    /// Handles an enrolment request of a machine: a right code lists its key and is used up. A key
+    /// that is listed already gets the same answer without a check. Any other request is refused,
+    /// and its connection closed.
     pub(super) fn enroll(&mut self, id: ConnectionId, number: u16, secret: [u8; 4], now: Instant) {
         let Some(connection) = self.connections.get(&id) else { return };
         let (key, remote) = (connection.key, connection.remote);
@@ -95,7 +98,8 @@ impl Directory {
     /// Removes an enrolled machine from the list, which ends its lease and its connection.
     ///
     /// # Errors
-    /// A text for people: no code enrolled the machine, or the settings list its key too.
+    /// A text for people: no code enrolled the machine, or the settings list its key too; then only
+    /// the enrolment is removed.
     pub(super) fn revoke(
         &mut self,
         role: Role,

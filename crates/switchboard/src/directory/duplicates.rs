@@ -94,7 +94,8 @@ impl Directory {
         }
     }
 
-    /// Refuses a duplicate registration, and informs both machines and the log.
+    /// Refuses a duplicate registration and closes its connection `id`; `first` stays. Informs both
+    /// machines and the log, and records it for people.
     pub(super) fn refuse_duplicate(
         &mut self,
         key: PublicKey,

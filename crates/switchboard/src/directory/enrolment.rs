@@ -48,7 +48,9 @@ impl Enrolment {
         }
     }
 
-    /// Applies new settings, and returns their lists combined with the enrolled machines.
+    /// Applies new settings, and returns their lists of vehicles and operators combined with the
+    /// enrolled machines. A machine whose name or key the settings list, or beyond [`ENTRIES_MAX`],
+    /// is left out.
     pub(super) fn with_settings(
         &mut self,
         vehicles: &BTreeMap<String, PublicKey>,
@@ -75,7 +77,8 @@ impl Enrolment {
     }
 
     /// Checks a code from `remote`. A right code uses up its invitation. A wrong one is counted for
-    /// its network, and takes one of the attempts of the invitation with its number.
+    /// its network, and takes one of the attempts of the invitation with its number. After too many
+    /// wrong ones no code is checked.
     pub(super) fn judge(
         &mut self,
         number: u16,

@@ -11,7 +11,8 @@ use super::{Directory, Output, Presence};
 
 impl Directory {
     /// Introduces the ends of the vehicle's lease to each other, if both are registered. The name
-    /// is new, unless both hold the current one, under which their session continues.
+    /// is new, unless both hold the current one, under which their session continues: then they get
+    /// each other's addresses again, if both report candidates. Relay tokens are sent first.
     ///
     /// Shortly after a restart, an end that does not show the stored name may be a copy of the one
     /// that does, which is still reconnecting: that one is waited for.
@@ -55,7 +56,7 @@ impl Directory {
     }
 
     /// Sends relay tokens to both ends of the vehicle's lease, if both are registered and support
-    /// relays.
+    /// relays; sets when to send the next.
     pub(super) fn tell_relays(&mut self, name: &str, now: Instant) {
         let unix = self.unix_start + now.since(Instant::ZERO);
         let Some(issuer) = &self.issuer else { return };
@@ -79,7 +80,8 @@ impl Directory {
     }
 
     /// Sends the vehicle's current addresses to the operator of its lease, under the lease that
-    /// both know. An end without candidates is of an older build and would start a new session.
+    /// both know. An operator without candidates gets none: it is of an older build and would start
+    /// a new session.
     pub(super) fn tell_operator(&mut self, name: &str) {
         let Some(vehicle) = self.vehicles.get(name) else { return };
         let (Some(at), Some(lease)) = (&vehicle.presence, &vehicle.lease) else { return };

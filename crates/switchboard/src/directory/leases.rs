@@ -56,7 +56,8 @@ impl Directory {
     /// older ones, or another switchboard has granted them.
     ///
     /// The operator in the vehicle's report keeps or gets the lease, if it has no other. Otherwise
-    /// the current lease, granted without that knowledge, gets an epoch that the vehicle accepts.
+    /// the current lease, granted without that knowledge, gets an epoch that the vehicle accepts. A
+    /// report more than [`EPOCH_STEP_MAX`] ahead is ignored and logged.
     pub(super) fn heed(&mut self, name: &str, held: &Held, now: Instant) {
         let holder = PublicKey::from_bytes(held.peer_key).ok();
         let Some(vehicle) = self.vehicles.get(name) else { return };
@@ -160,7 +161,8 @@ impl Directory {
         self.refuse(id, Refusal::VehicleAway, text);
     }
 
-    /// Ends the operator's lease, if it has one, and notifies both ends.
+    /// Ends the operator's lease, if it has one, stores that and notifies both ends: an absent
+    /// vehicle when it returns, unless it was never introduced.
     pub(super) fn release(&mut self, operator: &str, reason: &str) {
         let Some(name) = self.vehicle_of(operator) else { return };
         let vehicle = self.vehicles.get_mut(&name).expect("found just now");
@@ -185,7 +187,7 @@ impl Directory {
         }
     }
 
-    /// Grants the vehicle to the operator, both of which are free, and stores that.
+    /// Grants the vehicle to the operator, both of which are free, under `epoch`, and stores that.
     pub(super) fn give(&mut self, name: &str, operator: &str, epoch: u64, now: Instant) {
         let since = self.unix_start + now.since(Instant::ZERO);
         let operator = operator.to_owned();

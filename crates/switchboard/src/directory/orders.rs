@@ -16,7 +16,7 @@ impl Directory {
         self.administrator = Some(key);
     }
 
-    /// Carries out an order.
+    /// Carries out an order and answers it on connection `id`; an invalid one is refused.
     pub(super) fn obey_order(&mut self, id: ConnectionId, order: Order, now: Instant) {
         let answer = match order {
             Order::Backup => Ok(Answer::Copy),
@@ -32,7 +32,7 @@ impl Directory {
     }
 
     /// Ends a drive: forwards the order to the vehicle, which alone stops the drive, and ends the
-    /// lease.
+    /// lease. The operator gets no new lease of the vehicle until the order expires.
     ///
     /// The order is checked here so that its author learns of mistakes, but the vehicle's own check
     /// is decisive. Only the vehicle checks its times: no other clock must be right, and this one

@@ -93,7 +93,7 @@ impl Directory {
     }
 
     /// Returns key, source address and presence of an end whose registration data is valid; refuses
-    /// any other and returns `None`.
+    /// any other, closes its connection and returns `None`.
     fn admit(
         &mut self,
         id: ConnectionId,
