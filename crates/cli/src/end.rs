@@ -124,8 +124,8 @@ struct Answers {
 }
 
 impl Answers {
-    /// Prints each answer until the machine is held, or until the vehicle refuses or no answer
-    /// comes in time, which is an [`Unheld`] error.
+    /// Prints each answer until the machine is held, or until the vehicle refuses, no answer comes
+    /// in time or the connection is lost, which is an [`Unheld`] error.
     async fn await_held(&mut self, clock: &Clock) -> anyhow::Result<()> {
         let begun = clock.now();
         loop {
@@ -193,7 +193,7 @@ pub(crate) enum Unheld {
         /// Name of the vehicle.
         name: String,
     },
-    /// No answer with the vehicle's signature has come in time.
+    /// No answer with the vehicle's signature has come in time, or before the connection was lost.
     Unanswered {
         /// Name of the vehicle.
         name: String,

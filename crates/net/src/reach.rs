@@ -37,7 +37,8 @@ impl Reach {
         self.look_at = Some(now);
     }
 
-    /// Advances the next query: the peer has fallen silent.
+    /// Makes the next query due now, because the peer has fallen silent; does nothing before
+    /// [`begin`](Self::begin).
     pub(crate) fn hurry(&mut self, now: Instant) {
         if self.look_at.is_some() {
             self.gatherer.hurry(now);
@@ -45,7 +46,7 @@ impl Reach {
         }
     }
 
-    /// Handles a STUN datagram.
+    /// Handles a STUN datagram that arrived at `socket`; logs one that answers no query.
     pub(crate) fn handle_datagram(
         &mut self,
         socket: u8,
@@ -148,8 +149,9 @@ fn text(candidates: &[Candidate]) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the source addresses that the system would use through `local`: one per family, towards
-/// the server or any destination. No datagram is sent.
+/// Returns the source addresses that the system would use through `local`: its own address if it is
+/// bound to one, otherwise one per family, towards the server or any destination. No datagram is
+/// sent.
 fn hosts(local: &Local, servers: &[SocketAddr]) -> Vec<IpAddr> {
     if let Local::Address(address) = local
         && !address.ip().is_unspecified()

@@ -224,7 +224,8 @@ impl Streams {
     }
 
     /// Sends a datagram of a session over the connection of `route`; drops and counts it if there
-    /// is none, or if it accepts no data now.
+    /// is none, or if it accepts no data now. Informs the sessions if the connection is full
+    /// afterwards.
     pub(crate) fn send(
         &mut self,
         route: Route,
@@ -436,7 +437,8 @@ fn serve(
     Ok(more)
 }
 
-/// Closes the connection with the earliest `at` among those that `may_go`.
+/// Closes the connection with the earliest `at` among those that `may_go`, if there is one, and
+/// counts it as refused.
 fn give_up(
     incoming: &mut Vec<Connection>,
     may_go: impl Fn(&Connection) -> bool,

@@ -30,8 +30,8 @@ pub struct Udp<S = mio::net::UdpSocket> {
 pub struct Received {
     /// Address of the sender.
     pub remote: SocketAddr,
-    /// Local address that the sender used; `None` if the socket is bound to one, or the kernel
-    /// reports none.
+    /// Local address that the sender used; `None` if the socket is bound to one, the kernel reports
+    /// none, or it is a multicast or broadcast address.
     pub local: Option<IpAddr>,
     /// ECN codepoint of the datagrams, as the network has set or left it.
     pub ecn: Ecn,

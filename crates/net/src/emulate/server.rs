@@ -71,7 +71,8 @@ impl Server {
         }
     }
 
-    /// Handles ready connections; `answer` converts a request line to the line to send back.
+    /// Accepts waiting connections and handles ready ones; closes those that end, or that break a
+    /// limit. `answer` converts a request line to the line to send back.
     pub(super) fn turn(&mut self, registry: &Registry, mut answer: impl FnMut(&[u8]) -> Vec<u8>) {
         if self.acceptable {
             self.acceptable = false;

@@ -44,11 +44,12 @@ pub struct LinkStatus {
 pub struct DirectionStatus {
     /// Datagrams received for this direction since the start.
     pub received: u64,
-    /// Bytes of the received datagrams, without headers.
+    /// Bytes of the received datagrams, without headers; between devices, of complete IP packets.
     pub received_bytes: u64,
     /// Datagrams that passed the model.
     pub delivered: u64,
-    /// Bytes of the datagrams that passed the model, without headers.
+    /// Bytes of the datagrams that passed the model, without headers; between devices, of complete
+    /// IP packets.
     pub delivered_bytes: u64,
     /// Datagrams now within the model: neither delivered nor dropped.
     pub in_flight: u64,

@@ -161,7 +161,8 @@ impl Files {
         lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Appends a line; returns `false` while writing is suspended.
+    /// Appends a line, in a new file if there is none or the line does not fit; returns `false`
+    /// while writing is suspended after a failure.
     fn write(&mut self, line: &Line, now: Instant) -> io::Result<bool> {
         if self.newest.is_none() && now < self.retry_at {
             return Ok(false);

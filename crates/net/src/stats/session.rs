@@ -109,7 +109,8 @@ pub(super) fn stats(
 }
 
 /// Sets which links a relay carries, and the cost of the detour: the difference between the
-/// round-trip time and that of the quickest direct link of the same socket.
+/// round-trip time and that of the quickest direct link of the same socket that is up; no cost is
+/// set without such a link.
 fn tell_detours(links: &mut [LinkStats], views: &[View], legs: &[LegView]) {
     let is_relayed = |view: &View| legs.iter().any(|leg| leg.route.remote == view.route.remote);
     for (link, view) in links.iter_mut().zip(views) {

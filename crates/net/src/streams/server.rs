@@ -46,7 +46,8 @@ pub struct Server {
 /// Counters of refused connections and dropped datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Connections that were refused, or ended by a failed handshake or malformed framing.
+    /// Connections that were refused, evicted, ended by a failed handshake or malformed framing, or
+    /// closed without a token in time.
     pub refused: u64,
     /// Connections that the kernel could not accept, for instance without a free file.
     pub not_accepted: u64,
@@ -300,8 +301,8 @@ impl Arrived {
     }
 }
 
-/// Maximum connections: a relay's maximum leases with four from each end, or half of the files that
-/// the process may open; some kilobytes each.
+/// Maximum connections, or half of the files that the process may open if that is less: those of
+/// 128 leases with four from each end; some kilobytes each.
 const LEGS_MAX: usize = 1_024;
 const UNPROVEN_NETWORK_MAX: usize = 8;
 const ACCEPTS_TURN: usize = 16;
