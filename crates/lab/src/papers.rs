@@ -114,8 +114,8 @@ pub fn find(key: &str) -> Option<&'static Experiment> {
     all().find(|experiment| experiment.key == key)
 }
 
-/// Returns up to three keys similar to a mistyped one, the closest first: at most three edits away,
-/// or containing it.
+/// Returns up to three keys similar to a mistyped one, the closest first: at most three edits away
+/// or, for a key of three letters and more, containing it.
 pub fn near(key: &str) -> Vec<&'static str> {
     let mut near: Vec<(usize, &str)> = all()
         .map(|experiment| (levenshtein(key, experiment.key), experiment.key))

@@ -114,8 +114,9 @@ impl Line {
     }
 }
 
-/// Returns the lines with a significantly better picture than `line` that do not use more of the
-/// network.
+/// Returns the lines with a better picture than `line` that do not use more of the network. Better
+/// is by more than [`LEAST_DB`] and the interval of the difference; the interval is left out if
+/// either has fewer than three seeds.
 fn better<'a>(network: &[&'a Line], line: &Line, figure: Figure) -> Vec<&'a Line> {
     let (own, own_ci) = (figure.of)(line);
     let is = |other: &&&Line| {

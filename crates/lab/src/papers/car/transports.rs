@@ -163,7 +163,8 @@ pub(super) fn drawn_interval(interval: f64, seeds: u64) -> f64 {
 }
 
 /// Returns `row`, a difference of two means, with its sign judged against the paper's `sign`. It is
-/// judged only if both have several seeds, and the difference exceeds the combined interval.
+/// judged only if both have at least [`SEEDS_LEAST`] seeds, and the difference exceeds the combined
+/// interval; otherwise its note says why not.
 pub(super) fn ordered(row: Row, interval: f64, seeds: u64, sign: f64, paper: &str) -> Row {
     let note = sure(interval, seeds);
     if seeds < SEEDS_LEAST {

@@ -147,7 +147,8 @@ impl Videos {
         Ok(Self { lines, measurement: measurement.reproducible() })
     }
 
-    /// Returns a transport's line for the paper's codec on a wire with the paper's loss.
+    /// Returns a transport's line for the paper's codec on a wire with the paper's loss; `None` if
+    /// it was not measured.
     fn wire(&self, transport: &str, rtt_ms: u64) -> Option<&Line> {
         self.lines.iter().find(|line| {
             (line.transport.as_str(), line.codec.as_str()) == (transport, PAPERS_CODEC)
@@ -156,7 +157,8 @@ impl Videos {
         })
     }
 
-    /// Returns a transport's line for the paper's codec in the paper's wireless network.
+    /// Returns a transport's line for the paper's codec in the paper's wireless network; `None` if
+    /// it was not measured.
     fn air(&self, transport: &str) -> Option<&Line> {
         self.lines.iter().find(|line| {
             (line.transport.as_str(), line.codec.as_str()) == (transport, PAPERS_CODEC)
@@ -283,8 +285,8 @@ fn wireless_orders(videos: &Videos) -> Vec<Row> {
     rows
 }
 
-/// Returns a row for each transport with the change of its PSNR by a limit of 30 ms. In the paper
-/// the limit changes only TCP's figures, and improves them.
+/// Returns a row for each measured transport of the paper with the change of its PSNR by a limit of
+/// 30 ms. In the paper the limit changes only TCP's figures, and improves them.
 fn moved(videos: &Videos, rtt_ms: u64) -> Vec<Row> {
     let rows = PUBLISHED.iter().filter_map(|it| {
         let line = videos.wire(it.here, rtt_ms)?;

@@ -113,7 +113,8 @@ fn fig_1(_: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::committed(air.measurement, Findings { tables, plots, rows, notes }))
 }
 
-/// Returns the loss at a rate, and where most of it occurs, compared to the figure's text.
+/// Returns rows with the loss at a rate, and with the share of it that occurs in the access point's
+/// queue; with at least three seeds, judged by the figure's text.
 fn losses(line: &Line, power: i64) -> [Row; 2] {
     let sent = line.rate_kbyte_per_s as f64 / 1e3;
     let place = format!("{} MB/s at {power} dBm", number(sent));

@@ -143,7 +143,8 @@ impl<'a> Curves<'a> {
     }
 
     /// Returns in words whether the paper's claim holds at a quality: refresh without feedback
-    /// needs a lower rate than intra and inter, or reaches the quality where they do not.
+    /// needs a lower rate than intra and inter, or reaches the quality where they do not. Says that
+    /// it is not measured if the lowest rate of either kind is below the measured range.
     fn judge(&self, quality: f64) -> &'static str {
         match self.least_rates(quality).into() {
             (Some(0.0), Some(0.0)) => "is not measured",

@@ -204,8 +204,8 @@ impl Receiver {
     }
 }
 
-/// Returns intra and inter alone, then our own encoder with all its methods, and x264's intra
-/// refresh if available.
+/// Returns intra and inter alone, then our own encoder with each of its methods but the one that
+/// combines two, and x264's intra refresh if available.
 pub(super) fn modes() -> [Mode; MODES] {
     let own = |name: &'static str, way: LossRecovery, answer: Answer| Mode {
         name,

@@ -326,7 +326,7 @@ fn summary(measured: &[Measured]) -> Table {
     table
 }
 
-/// Returns the share of slices in each half millisecond, at its midpoint.
+/// Returns the share of slices in each half millisecond from 15 to 45 ms, at its midpoint.
 fn bins(latencies: &Latencies) -> Vec<(f64, f64)> {
     let below = |ms: f64| latencies.share_below(ms);
     (30..90)

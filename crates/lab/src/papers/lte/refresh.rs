@@ -122,7 +122,8 @@ struct Late {
 
 impl Late {
     /// Sends six slices per picture over two links with complete sessions. The display shows each
-    /// slice at the 95th percentile of their delays; those that arrive later are late.
+    /// slice at the 95th percentile of their delays; those that arrive later are late, except the
+    /// first of a strip. Fails if a slice is lost.
     fn of(run: &Run<'_>, pictures: usize) -> Result<Self> {
         let seconds = run.choose(20, 60);
         let load = Stream::of_paper(Vec::new(), CODED, seconds).wire_bytes() / 2.0;

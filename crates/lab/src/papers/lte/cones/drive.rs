@@ -122,7 +122,8 @@ struct Clock {
 }
 
 impl Setting {
-    /// Drives a lap.
+    /// Drives until the lap is complete, the car has not moved on for 20 s, or ten minutes have
+    /// passed.
     pub(super) fn drive(&self) -> Lap {
         let mut drive = Drive::new(self);
         while !drive.is_over() {
@@ -157,7 +158,7 @@ impl Mean {
         self.count += 1;
     }
 
-    /// Returns the overall mean of all samples.
+    /// Returns the overall mean of all samples in ms; NaN without any.
     pub(super) fn of(means: impl Iterator<Item = Self>) -> f64 {
         let sums = means.fold((0.0, 0), |(ms, count), mean| (ms + mean.sum_ms, count + mean.count));
         sums.0 / f64::from(sums.1)
@@ -224,7 +225,7 @@ impl Drive {
         }
     }
 
-    /// Measures the car's progress.
+    /// Measures the car's progress along the course, and its time off the road.
     fn follow(&mut self) {
         let (course, car) = (self.car.world().course(), self.car.world().car());
         let distance = course.nearest(car.x, car.y).distance;
@@ -303,7 +304,8 @@ impl Drive {
 }
 
 impl Person {
-    /// Returns the driver's current command.
+    /// Returns the driver's current command, with a request to arm once the newest picture shows
+    /// that the guard holds the car.
     fn command(&mut self, course: &Course, now: Instant) -> Sent {
         self.sequence += 1;
         let controls = match self.seen {

@@ -105,7 +105,8 @@ impl Trial {
         self.note();
     }
 
-    /// Extends the reigns by all current leases.
+    /// Extends or begins a reign for each current lease, and ends that of a member that has stepped
+    /// down.
     fn note(&mut self) {
         let now = self.world.now();
         for (member, node) in self.nodes.into_iter().enumerate() {
@@ -167,7 +168,8 @@ impl Trial {
         None
     }
 
-    /// Applies random faults of all kinds to random members at random times.
+    /// Applies this number of random faults at random times, each for up to 400 ms, mostly to the
+    /// leader; then runs for one more second.
     pub(super) fn befall(&mut self, faults: u32) {
         for _ in 0..faults {
             let calm = Duration::from_millis(self.random.random_range(0..400));
