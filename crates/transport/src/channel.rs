@@ -53,7 +53,8 @@ pub enum Order {
 /// The priority of a channel, highest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// A copy goes over every live link immediately, without a cap.
+    /// A copy goes over every live link, without a cap of the channel. Above 250 commands a second,
+    /// only the newest waits and older ones are dropped.
     Command,
     /// A copy goes over every live link, as the channel's cap allows.
     Feedback,
@@ -89,7 +90,8 @@ pub struct Channel {
     pub order: Order,
     /// Priority of the channel's units.
     pub priority: Priority,
-    /// Maximum rate on each link. On the application's channels, those from 16 on, it counts the
+    /// Maximum rate of the channel: on each link if its packets are copied to every link, over all
+    /// links together for data. On the application's channels, those from 16 on, it counts the
     /// bytes of units, on Tautline's own channels below the bytes of datagrams. `None` for
     /// commands, which have no cap, and for media, whose cap is the budget.
     pub rate_cap: Option<Bitrate>,
@@ -155,7 +157,8 @@ impl Descriptor {
 #[non_exhaustive]
 pub enum OpenError {
     /// The channel's number, order, priority and cap are inconsistent. Only channel 0 is the
-    /// command channel and only 1 the media channel; every other has a cap above zero.
+    /// command channel, newest wins, and only 1 the media channel, by deadline; both are without a
+    /// cap, and every other has one above zero.
     #[error("{number:?}: number, order, priority and cap are not consistent")]
     Inconsistent {
         /// Number of the channel that cannot be opened.

@@ -108,7 +108,8 @@ struct Bound {
     at: Instant,
 }
 
-/// A sample that contradicts all earlier ones: one of the clocks was set.
+/// An error for a sample that contradicts all earlier ones, or whose own bounds contradict each
+/// other: one of the clocks was set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step;
 

@@ -56,7 +56,8 @@ pub enum Discard {
     PacketUnknown,
     /// Fields of a packet that this version does not know.
     FieldsUnknown,
-    /// An announcement that changes a channel's order or priority.
+    /// An announcement that changes a channel's order, priority or descriptor length, or whose
+    /// order and priority do not match its channel number.
     AnnouncementInconsistent,
     /// A complete descriptor that cannot be parsed.
     AnnouncementMalformed,
@@ -64,15 +65,18 @@ pub enum Discard {
     AnnouncementOverflow,
     /// An authentic datagram with a malformed packet.
     PacketMalformed,
-    /// A pong that answers no ping of ours.
+    /// A pong that answers no ping of ours, one that was answered before, or one too old to be
+    /// kept.
     PongUnknown,
     /// A pong that the peer sent before the ping arrived, or held longer than the whole round trip.
     PongImpossible,
     /// A time in a ping, a report or a unit that is ahead of ours by more than the clock error.
     TimeAhead,
-    /// A report of more than was sent, of an unknown link, or with decreasing counts.
+    /// A report on more datagrams or units than were sent, of an unknown link, or with decreasing
+    /// counts; or an announced report interval of an unknown link.
     ReportImpossible,
-    /// A pong or report dropped while queued for a link that may not send yet.
+    /// A pong or a handshake answer dropped because the queue for it was full, or a hole punch from
+    /// a further address for which there is no link left.
     AnswerOverflow,
     /// A datagram not sent because its route is not validated and has received too little.
     AmplificationHeld,
@@ -91,7 +95,8 @@ pub enum Discard {
     RepairExpired,
     /// A repair packet of the streaming code beyond the number that may be kept for later recovery.
     RepairOverflow,
-    /// A unit of which no packet arrived by its deadline.
+    /// A unit of which no packet arrived by its deadline, or which the peer skipped together with
+    /// more units than are tracked.
     UnitMissing,
     /// A unit of which too few packets arrived by its deadline.
     UnitIncomplete,
@@ -105,8 +110,8 @@ pub enum Discard {
     UnitSuperseded,
     /// A unit displaced by a newer one before it was sent, on a newest-wins channel.
     UnitDisplaced,
-    /// A unit whose deadline passed while it waited for its channel's cap, or for headroom of the
-    /// links.
+    /// A unit dropped while it waited for the rate limit of commands, its channel's cap or headroom
+    /// of the links, because its deadline passed or a new session began.
     UnitExpired,
     /// An unpaced packet displaced from a link's full queue by a newer one.
     UrgentOverflow,
@@ -117,7 +122,8 @@ pub enum Discard {
     /// A media packet that no link could deliver in time, or a repair packet that would have waited
     /// too long.
     MediaUnschedulable,
-    /// A media packet dropped because its link fell silent or a new session began.
+    /// A media packet queued on a link that may no longer carry media, and not moved to another
+    /// one; or one queued when a new session began.
     MediaSilenced,
     /// A unit refused because there is no session, or no link that its channel may use.
     SendNoLink,
@@ -145,7 +151,7 @@ impl Discard {
     }
 }
 
-/// Counters of a session's activity and discards since it began.
+/// Counters of a session's activity and discards since the session object was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counters {
     /// Datagrams sent, including handshakes.

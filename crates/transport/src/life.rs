@@ -5,7 +5,7 @@ pub enum State {
     Validating,
     /// Pongs arrive: the link may carry everything.
     Up,
-    /// Pongs have stopped for the link timeout: the link carries pings and, if no link is up,
-    /// commands.
+    /// Pongs have stopped for the link timeout: the link carries pings and pongs and, if no link is
+    /// live, commands, feedback and telemetry.
     Silent,
 }

@@ -252,7 +252,8 @@ impl Link {
         }
     }
 
-    /// Records the received datagram `number` of `bytes` bytes, which is authentic and new.
+    /// Records the received datagram `number` of `bytes` bytes, which is authentic and new, and
+    /// makes its route the candidate if that is another one and the datagram is the newest.
     pub(crate) fn on_datagram(
         &mut self,
         number: u64,
@@ -283,7 +284,8 @@ impl Link {
     }
 
     /// Handles a ping received by `route` and queues a pong for that route. If [`PONGS_MAX`] pongs
-    /// wait already, the oldest is dropped.
+    /// wait already, the oldest is dropped. The ping's delay counts if it came by the link's route
+    /// and its send time is not ahead of the clock.
     pub(crate) fn on_ping(
         &mut self,
         route: Route,
@@ -307,8 +309,9 @@ impl Link {
         self.pongs.push_back(PongDue { route, id: ping.id, received_at: now });
     }
 
-    /// Handles a pong: updates the clock estimate, the route, the datagram size, the delays and the
-    /// liveness. An unknown or impossible pong is only counted.
+    /// Handles a pong: updates the clock estimate and the route. If the ping was sent on the link's
+    /// route, the pong of a padded one also confirms the datagram size, and that of a small one
+    /// updates delays and liveness. An unknown or impossible pong is only counted.
     pub(crate) fn on_pong(
         &mut self,
         pong: &Pong,
@@ -367,7 +370,8 @@ impl Link {
     }
 
     /// Handles a report of what arrived at the peer and appends the media packets that it settles
-    /// to `settled`. Returns false if a newer report came before.
+    /// to `settled`. On a trusted link, rate control then grants a new rate. Returns false, without
+    /// any effect, for a report no newer than an earlier one.
     ///
     /// # Errors
     /// [`Discard::ReportImpossible`], [`Discard::TimeAhead`].
@@ -651,8 +655,9 @@ impl Link {
     }
 
     /// Returns the media rate that the budget may count on here; `span` is the lifetime of a media
-    /// unit. Queued media that takes longer than a quarter of `span` reduces the rate so that the
-    /// excess drains within [`BACKLOG_TIME`].
+    /// unit. It is the sustained rate, less while the last ping met a queue. Queued media that
+    /// takes longer than a quarter of `span` reduces it so that the excess drains within
+    /// [`BACKLOG_TIME`].
     pub(crate) fn budget(&self, span: Duration) -> Bitrate {
         let sustained = self.grant.sustained.scale(self.queue_factor());
         let backlog = self.pacer.queued() - sustained * (span / 4);
@@ -696,15 +701,15 @@ impl Link {
         self.in_flight.carried(unit) + self.pacer.holds(unit)
     }
 
-    /// Sets the pacing rate to the granted rate, or less while the last ping met a queue. The
-    /// controller judges by samples of 400 ms, and within that time a queue can grow beyond the
-    /// deadline.
+    /// Sets the pacing rate to the granted rate, or less while the last ping met a queue, unless
+    /// the controller handles queues itself. Another controller judges by samples of 400 ms, and
+    /// within that time a queue can grow beyond the deadline.
     fn pace(&mut self, now: Instant) {
         self.pacer.set_rate(self.grant.rate.scale(self.queue_factor()), now);
     }
 
     /// Returns the share of the granted rate that remains with the queue that the last ping met,
-    /// from [`QUEUE_FACTOR_LEAST`] to 1.
+    /// from [`QUEUE_FACTOR_LEAST`] to 1; always 1 if the controller handles queues itself.
     fn queue_factor(&self) -> f64 {
         if !self.controller.avoids_queues() {
             return 1.0;

@@ -297,8 +297,9 @@ impl Links {
         live.map(Link::datagram_bytes_max).min().unwrap_or(configured)
     }
 
-    /// Queues a media packet on the link that delivers it first, one without overdue reports if
-    /// possible. Returns the packet if no link has room and can deliver it in time.
+    /// Queues a media packet on the link with room that delivers it first; one with overdue reports
+    /// only if all have them. Returns the packet if no link has room, or if the chosen one delivers
+    /// it too late or its queue is full.
     pub(crate) fn send_again(
         &mut self,
         mut entry: Entry,

@@ -149,8 +149,8 @@ impl Sender {
         Ok(UnitNumber::new(number))
     }
 
-    /// Queues the waiting command on the links once the rate limit allows it; drops it if its
-    /// deadline has passed.
+    /// Queues the waiting command on the links once the rate limit allows it; drops it and counts
+    /// it as expired if its deadline has passed, or if the datagrams have become too small for it.
     pub(crate) fn release_command(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         let Some(Waiting { number, unit, deadline }) = self.commands.pop(now) else { return };
         let in_time = deadline >= now;
@@ -282,7 +282,9 @@ impl Sender {
         !self.lanes.is_empty() && self.lanes.data_due_at().is_some_and(|at| now >= at)
     }
 
-    /// Removes and returns the next data packet that its channel's cap allows now and that `fits`.
+    /// Drops the packets whose deadline has passed. Removes and returns the next data packet that
+    /// its channel's cap allows now and that `fits`, of the first packets of each channel; `None`
+    /// if there is none.
     pub(crate) fn pop_data(
         &mut self,
         fits: impl Fn(&Entry) -> bool,
@@ -297,7 +299,8 @@ impl Sender {
         self.lanes.hold_data(until);
     }
 
-    /// Drops everything queued because a new session replaces this one.
+    /// Drops the waiting command and the packets that wait for their channel's cap, because a new
+    /// session replaces this one, and counts their units as expired.
     pub(crate) fn abandon(&mut self, counters: &mut Counters) {
         let commands = u64::from(self.commands.abandon());
         counters.units_mut(ChannelNumber::COMMAND).expired += commands;
@@ -305,7 +308,8 @@ impl Sender {
         self.lanes.abandon(counters);
     }
 
-    /// Plans a media unit and writes the links of its packets into `assignment`.
+    /// Plans a media unit and writes the links of its packets into `assignment`. Sets the reserve
+    /// of the links that may carry media, also if the planner refuses the unit.
     fn plan(
         &mut self,
         unit: &[u8],
@@ -361,7 +365,9 @@ impl Sender {
         }));
     }
 
-    /// Encodes the unit and queues each packet on its assigned link.
+    /// Encodes the unit and queues each packet on its assigned link; with a planner that copies, on
+    /// every link that may carry media. Refuses the unit as congested if fewer packets than it has
+    /// source packets are assigned.
     fn send_media(
         &mut self,
         plan: &Plan,
@@ -470,7 +476,8 @@ impl Sender {
         self.announcer.write_due(plaintext, link, now)
     }
 
-    /// Handles the peer's report on the outcome of our media units.
+    /// Handles the peer's report on the outcome of our media units. An older one than the last is
+    /// ignored, one on more units than were sent only counted.
     // protocol 4, delivery report
     pub(crate) fn on_delivery_report(&mut self, report: &DeliveryReport, counters: &mut Counters) {
         let (delivered, lost) = self.told;

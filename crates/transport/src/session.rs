@@ -119,11 +119,12 @@ impl Session {
 
 /// Inputs: what the application hands over, datagrams received, and the time.
 impl Session {
-    /// Opens a channel, or sets a new cap or descriptor on an open one.
+    /// Opens a channel, or replaces an open one of the same number, with a new cap or descriptor.
+    /// The peer refuses a changed order or priority within a session.
     ///
-    /// The command and media channels are open from the start. The channel is announced to the peer
-    /// once per session. From the announcement on, the peer accepts units of a channel that it has
-    /// not opened itself.
+    /// The command and media channels are open from the start. The channel is announced to the
+    /// peer, and again at the start of each later session. From the announcement on, the peer
+    /// accepts units of a channel that it has not opened itself.
     ///
     /// # Errors
     /// [`OpenError`]; nothing changes then.

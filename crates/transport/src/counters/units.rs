@@ -37,7 +37,8 @@ pub struct Units {
     pub delivered: u64,
     /// Delivered units that needed a repair packet.
     pub repaired: u64,
-    /// Units of the peer lost because none of their packets arrived by the deadline.
+    /// Units of the peer lost because none of their packets arrived by the deadline, or because the
+    /// peer skipped more units than are tracked.
     pub missing: u64,
     /// Units of the peer lost because too few of their packets arrived by the deadline.
     pub incomplete: u64,

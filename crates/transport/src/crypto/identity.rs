@@ -28,7 +28,7 @@ pub enum KeyError {
         "not a Tautline key: the text must begin with \"tautline-secret:\"; make one with `tautline keys new`"
     )]
     Mark,
-    /// The text has more or fewer than 64 characters.
+    /// The text, without a secret's prefix, has more or fewer than 64 characters.
     #[error("not a key: expected 64 hexadecimal digits, found {found} characters")]
     Digits {
         /// Number of characters found.
@@ -42,7 +42,7 @@ pub enum KeyError {
     Letter {
         /// First character that is not a hexadecimal digit.
         letter: char,
-        /// Position of `letter` in the text, counted from 1.
+        /// Position of `letter` in the text without a secret's prefix, counted from 1.
         place: usize,
     },
     /// 32 bytes that are not a point on the curve, or one of small order.

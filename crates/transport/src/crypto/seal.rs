@@ -32,7 +32,7 @@ impl Keys {
     }
 
     /// Opens `ciphertext` into `plaintext`, replacing its content. Returns false if it is forged,
-    /// damaged or too short; `plaintext` then has no meaning.
+    /// damaged or too short, or if `number` is beyond the range; `plaintext` then has no meaning.
     pub(crate) fn open(
         &self,
         link: LinkNumber,

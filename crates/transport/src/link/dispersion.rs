@@ -17,13 +17,14 @@ pub(crate) struct Dispersion {
 }
 
 impl Dispersion {
-    /// Records the transit of a small ping, in nanoseconds including the clock offset.
+    /// Records the transit of a small ping, in nanoseconds including the clock offset; the minimum
+    /// is kept.
     pub(crate) fn on_small(&mut self, nanos: i64) {
         self.least = Some(self.least.map_or(nanos, |least| least.min(nanos)));
     }
 
     /// Records the transit of a padded ping of `bytes` bytes, in nanoseconds including the clock
-    /// offset.
+    /// offset; only the one with the highest result is kept.
     pub(crate) fn on_padded(&mut self, nanos: i64, bytes: usize) {
         let new = Some((nanos, bytes));
         if self.padded.is_none() || self.rate(new) > self.rate(self.padded) {

@@ -107,7 +107,9 @@ impl Headroom {
         }
     }
 
-    /// Records a data datagram sent under packet number `number`; `granted` is the link's rate.
+    /// Records a data datagram sent under packet number `number`, and sets the send time of the
+    /// next one by the present rate for data, [`PAUSE`] later at most; `granted` is the link's
+    /// rate.
     pub(crate) fn on_sent(&mut self, number: u64, bytes: usize, granted: Bitrate, now: Instant) {
         self.flying.push_back((number, bytes as u64));
         self.in_flight += bytes as u64;

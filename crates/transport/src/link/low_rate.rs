@@ -52,8 +52,8 @@ impl Link {
 
     /// Returns the report interval while the link receives media.
     ///
-    /// With a command every 20 ms, a report is due with each command, every second or every fourth
-    /// one.
+    /// It is the configured one without reduced reporting. With it, at a command every 20 ms, a
+    /// report is due with each command, every second or every fourth one, by step.
     pub(crate) fn report_interval(&self, config: &Config) -> Duration {
         match self.reduced_reporting.step() {
             0 => config.report_interval,
@@ -66,8 +66,9 @@ impl Link {
         PINGS[self.reduced_reporting.step()]
     }
 
-    /// Returns the announcement of our report interval for the peer, if it is due, and counts it as
-    /// sent.
+    /// Returns the announcement of our report interval for the peer, and counts it as sent; `None`
+    /// unless it is due: after each change of the step and, with reduced reporting, every
+    /// [`TOLD_AGAIN`].
     // protocol 4, cadence
     pub(crate) fn take_cadence(&mut self, config: &Config, now: Instant) -> Option<Cadence> {
         let step = self.reduced_reporting.step();

@@ -28,7 +28,8 @@ pub struct Media {
     pub in_time: u64,
     /// Number of media packets that arrived after their deadline.
     pub late: u64,
-    /// Number of media packets lost according to reports, or unreported for two seconds.
+    /// Number of media packets lost according to reports, unreported for two seconds, or evicted
+    /// from the records of a link with too many datagrams in flight.
     pub lost: u64,
 }
 

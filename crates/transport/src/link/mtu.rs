@@ -100,7 +100,8 @@ impl Mtu {
         *self = Self::new(self.most, now);
     }
 
-    /// Requests a check that the current size still passes, unless it was confirmed recently.
+    /// Requests a check that the current size still passes, unless a search is running or the size
+    /// was confirmed within [`DOUBT_INTERVAL`].
     pub(crate) fn doubt(&mut self, now: Instant) {
         match self.phase {
             Phase::Complete { until } if now.since(self.confirmed_at) >= DOUBT_INTERVAL => {
@@ -164,7 +165,8 @@ impl Mtu {
         Some(trial.bytes)
     }
 
-    /// Handles the kernel's error that a datagram of `bytes` bytes is too large for the interface.
+    /// Handles the kernel's error that a datagram of `bytes` bytes is too large for the interface:
+    /// that size counts as failed. Ignored up to [`LEAST_BYTES`], which every link carries.
     pub(crate) fn on_refused(&mut self, bytes: usize, now: Instant) {
         if bytes > LEAST_BYTES {
             if self.trial.is_some_and(|trial| trial.bytes >= bytes) {

@@ -7,7 +7,7 @@ use crate::planner::OnTimeCurve;
 ///
 /// The condition has three parts: the time for which a report has been overdue, the headroom before
 /// the deadline, and the time since the link last failed. Each combination is a cell with its own
-/// statistics, initialized in the order of its neighbours.
+/// statistics. Its initial share is the higher, the shorter the first and the longer the other two.
 #[derive(Debug, Clone)]
 pub(crate) struct OnTime {
     cells: [Cell; CELLS],

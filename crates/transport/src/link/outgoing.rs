@@ -72,11 +72,11 @@ impl Link {
         Some(route)
     }
 
-    /// Appends a ping padded to the size to be probed, when a ping and a probe are due on a trusted
-    /// link.
+    /// Appends a ping padded to the size to be probed; `None`, with nothing appended, unless both a
+    /// ping and a probe are due on a trusted link with a validated route.
     ///
-    /// It travels alone, so that nothing else is lost with it. A stream segments by itself and
-    /// needs none. On a low-rate uplink it would delay everything else.
+    /// It travels alone, so that nothing else is lost with it. A stream segments by itself and gets
+    /// none. A low-rate uplink gets none either: it would delay everything else.
     // protocol 3, size of datagrams
     pub(crate) fn write_size_probe(
         &mut self,
@@ -138,7 +138,8 @@ impl Link {
     }
 
     /// Appends the other urgent packets that fit: pongs, a ping if due with the standby links, and
-    /// one urgent packet.
+    /// one urgent packet. Drops and counts those whose deadline has passed. With a ping on a link
+    /// that is not up, fills the datagram to 150 bytes.
     ///
     /// `recycle` receives the buffers of urgent packets, sent or expired.
     pub(crate) fn write_urgent(
@@ -213,8 +214,9 @@ impl Link {
         Some(number)
     }
 
-    /// Returns the codepoint of datagram `number` to `route`. A datagram over a stream has none of
-    /// its own, and marks from an unvalidated address would show nothing.
+    /// Returns the codepoint of datagram `number` to `route`: ECT(1) if rate control responds to
+    /// marks and the marking of datagrams applies to this one. A datagram over a stream has none of
+    /// its own, and marks on another route than the link's would show nothing.
     // protocol 3, codepoints
     pub(crate) fn ecn(&self, number: u64, route: Route) -> Ecn {
         let may_bear = self.controller.answers_marks()
@@ -233,8 +235,9 @@ impl Link {
         self.control_rate.on_sent(bytes, now);
     }
 
-    /// Records that the datagram of `bytes` bytes just sent is data. Media's pacing counts it only
-    /// while data is limited to its own share; data within the headroom does not delay media.
+    /// Records that the datagram of `bytes` bytes just sent is data. Media's pacing and the control
+    /// rate count it only while data is limited to its own share; data within the headroom does not
+    /// delay media.
     pub(crate) fn on_data_sent(&mut self, bytes: usize, now: Instant) {
         if !self.headroom.takes_share(self.grant.rate) {
             self.pacer.unsend(bytes);

@@ -89,7 +89,7 @@ impl ReducedReporting {
 
     /// Handles the transit of an answered ping, its arrival time minus its send time in
     /// nanoseconds: raises the step if pings meet a queue, and lowers it if they have met none for
-    /// long.
+    /// long. Within [`FILLED`] after media or data it does neither.
     pub(super) fn on_ping_answered(&mut self, transit: i64, now: Instant) {
         self.queue.observe(transit, now);
         self.queue.advance(now);

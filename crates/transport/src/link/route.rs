@@ -31,9 +31,9 @@ impl Route {
 /// A link's route, and the candidate route it may move to.
 ///
 /// A newer authentic datagram from another address creates a candidate: a NAT rebound the link, or
-/// a modem reconnected with a new address. Only pings are sent to the candidate, never more bytes
-/// than arrived from it. A pong to such a ping validates it, and the link moves. Until then the old
-/// route stays in use, so a datagram replayed from a victim's address moves nothing.
+/// a modem reconnected with a new address. Only pings and pongs are sent to the candidate, never
+/// more bytes than arrived from it. A pong to such a ping validates it, and the link moves. Until
+/// then the old route stays in use, so a datagram replayed from a victim's address moves nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Routing {
     active: Leg,
@@ -99,7 +99,8 @@ impl Routing {
     }
 
     /// Records an authentic datagram of `bytes` bytes from `route`; `newest` if it has the highest
-    /// packet number of the link.
+    /// packet number of the link. Such a one makes an unknown route the candidate, and by the
+    /// link's own route drops the candidate.
     pub(crate) fn note(
         &mut self,
         route: Route,

@@ -49,7 +49,8 @@ pub struct View {
     /// Smoothed one-way delay from the peer to us, accurate to the clock estimate's error; `None`
     /// before the first sample or clock estimate.
     pub owd_in: Option<Duration>,
-    /// Jitter of the one-way delay from the peer to us ([RFC3550] 6.4.1).
+    /// Jitter of the one-way delay from the peer to us ([RFC3550] 6.4.1); `None` before the first
+    /// sample.
     pub jitter: Option<Duration>,
     /// Share of our datagrams of about the last second that the peer's reports show as missing.
     pub loss_out: Probability,

@@ -64,7 +64,9 @@ impl Price {
         *count += 1.0;
     }
 
-    /// Handles the totals of units delivered and lost; totals older than the last ones are ignored.
+    /// Adapts both prices to the totals of units delivered and lost since the last ones; totals
+    /// older than those are ignored. Misses count for each price in proportion to the recent
+    /// packets missed with their link and by chance.
     pub(crate) fn on_delivery_report(&mut self, delivered: u64, lost: u64) {
         let (delivered_before, lost_before) = self.told.unwrap_or((0, 0));
         if delivered < delivered_before || lost < lost_before {

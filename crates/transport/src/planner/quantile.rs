@@ -82,9 +82,10 @@ impl Quantile {
         self.spread && self.survival_pays
     }
 
-    /// Updates `survival_pays`. Survival pays while the other links together carry a sufficient
-    /// share of what the fastest carries. It also pays while they alone carry more than all links
-    /// are worth without that protection, given the reliability of the fastest.
+    /// Updates the smoothed `weights`, and `survival_pays` from them. Survival pays while the other
+    /// links together carry a sufficient share of what the fastest carries, smoothed and at
+    /// present. It also pays while they alone carry more than all links are worth without that
+    /// protection, given the reliability of the fastest. It always pays with fewer than two links.
     fn weigh_survival(&mut self, links: &[Link], budgets: &[LinkBudget], now: Instant) {
         let elapsed = now.since(self.weighed_at).as_secs_f64();
         self.weighed_at = now;

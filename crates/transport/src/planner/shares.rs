@@ -195,7 +195,8 @@ pub(crate) fn size_as_planned(
     bytes * (carried / taken).min(1.0)
 }
 
-/// Plans a unit of `unit_bytes`; `None` if the links have no room for it at all.
+/// Plans a unit of `unit_bytes`; `None` if it needs more than [`SOURCES_MAX`] source packets, or if
+/// the links have no room for it at all.
 ///
 /// Among the possible cuts, it takes the one that meets the target with the fewest bytes. If the
 /// shares of one unit interval are insufficient, the links get more, which delays this unit and the
@@ -313,8 +314,10 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Finds the smallest equal share that meets the target, then removes unneeded packets. Returns
-    /// false, with all that the links can carry, if nothing meets it.
+    /// Finds the smallest equal share that meets the target, or whose risk is within a tenth of the
+    /// lowest possible if that is higher. Then removes unneeded packets, those of the least
+    /// reliable links first. Returns false, with all that the links can carry, if there are too few
+    /// packets for that.
     fn fit(&mut self, target: &Target) -> bool {
         let alive = self.most.iter().filter(|most| **most > 0).count();
         let spread = target.spread && alive > 1;
@@ -366,7 +369,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Returns the same probability, for fewer than `SUMS` source packets.
+    /// Computes [`Block::probability`] in an array of `SUMS` elements, more than there are source
+    /// packets.
     fn probability_of<const SUMS: usize>(&self) -> f64 {
         let most = self.source_count;
         let mut sums = [0.0; SUMS];

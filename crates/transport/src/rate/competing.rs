@@ -91,8 +91,9 @@ impl Competing {
         self.found.and_then(|found| found.thin).unwrap_or(f64::INFINITY)
     }
 
-    /// Handles a report and returns our part of the queueing delay. A delay of at most `seen` does
-    /// not count as a queue.
+    /// Handles a report: looks for competing traffic or, once it is found, checks whether it is
+    /// still there. Returns our part of the queueing delay, and the link's capacity if a check has
+    /// shown it. A delay of at most `seen` does not count as a queue.
     pub(super) fn observe(&mut self, shown: &Shown, seen: Duration, now: Instant) -> Told {
         self.theirs = self.theirs.min(shown.queue);
         let carried = match self.found {

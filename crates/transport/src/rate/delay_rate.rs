@@ -199,14 +199,16 @@ impl DelayRate {
         Some(Rates { left, offered, received, latest })
     }
 
-    /// Returns whether the sending rate is high enough to show the capacity. A little-used link
-    /// shows only its delays.
+    /// Returns whether the report shows the capacity: the sending rate is above [`USED_SHARE`] of
+    /// the estimate, or clearly less arrives than was sent. A little-used link shows only its
+    /// delays.
     fn is_used(&self, rates: &Rates) -> bool {
         let Rates { offered, received, .. } = *rates;
         offered > USED_SHARE * self.capacity || received < LESS * offered
     }
 
-    /// Moves the capacity estimate towards the arrival rate during a queue of our own. `towards`
+    /// Moves the capacity estimate towards the arrival rate during a queue of our own, if that rate
+    /// is higher, or if the link is used and its arrival and sending rates differ. `towards`
     /// returns the share of the difference to move by, for a time constant.
     fn follow(&mut self, rates: &Rates, towards: impl Fn(Duration) -> f64) {
         let Rates { offered, received, .. } = *rates;
@@ -217,8 +219,9 @@ impl DelayRate {
         }
     }
 
-    /// Increases the capacity estimate while there is no queue of our own. `step` is the time since
-    /// the last report in seconds; `towards` is that of [`DelayRate::follow`].
+    /// Increases the capacity estimate while there is no queue of our own, to at most [`REACH`]
+    /// times the arrival rate; moves it towards that rate instead if a queue begins to form. `step`
+    /// is the time since the last report in seconds; `towards` is that of [`DelayRate::follow`].
     fn grow(
         &mut self,
         rates: &Rates,
@@ -280,7 +283,8 @@ impl DelayRate {
     }
 
     /// Detects the start and the end of a stall: datagrams that could have arrived have not, and
-    /// less than half of the sent rate arrives.
+    /// less than half of the sent rate arrives. During a stall, limits the rate to [`STALL_SHARE`]
+    /// of the latest arrival rate.
     fn note_stall(&mut self, rates: &Rates, evidence: &Evidence) {
         let waiting = evidence.waiting.get() as f64 * 8.0;
         // The jitter caused by the stall itself must not hide it.

@@ -13,7 +13,7 @@ use tautline_units::{ByteCount, Duration, Instant};
 /// that loses a tenth by itself.)
 #[derive(Debug, Clone, Default)]
 pub(super) struct Losses {
-    /// Totals of the last [`SPAN`] or [`BYTES`], whichever is longer.
+    /// Totals of the last [`SPAN`] or [`BYTES`], whichever is longer, but of at most [`SPAN_MOST`].
     marks: VecDeque<Mark>,
     /// Share of datagrams that is lost at random, whatever the rate.
     chance: f64,

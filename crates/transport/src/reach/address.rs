@@ -3,7 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 /// Returns whether a datagram from a socket bound to `local` can reach `remote`. The families must
-/// match, unless the socket is dual-stack, and loopback reaches only loopback.
+/// match, unless the socket is bound to the IPv6 wildcard. A socket bound to a loopback address
+/// reaches only loopback, one bound to another address all but loopback. Nothing reaches the
+/// wildcard or port 0.
 pub fn reaches(local: &SocketAddr, remote: &SocketAddr) -> bool {
     let any = local.ip().is_unspecified();
     let both = any && local.is_ipv6();

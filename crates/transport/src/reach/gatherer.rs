@@ -66,7 +66,7 @@ impl Gatherer {
     }
 
     /// Sets the servers to ask; beyond the first four they are ignored. The results of servers that
-    /// were set before are kept.
+    /// were set before and are again are kept, those of others dropped.
     pub fn set_servers(&mut self, servers: &[SocketAddr], now: Instant) {
         self.servers = servers.iter().copied().take(SERVERS_MAX).collect();
         for socket in &mut self.sockets {
@@ -92,8 +92,8 @@ impl Gatherer {
         socket.ask(&self.servers, now);
     }
 
-    /// Makes a request to every server due now, except where one was sent within the last 200 ms:
-    /// the connection to the peer is silent, and a NAT may have changed.
+    /// Makes a request to every server due now, except where one sent within the last 200 ms is
+    /// unanswered: the connection to the peer is silent, and a NAT may have changed.
     pub fn hurry(&mut self, now: Instant) {
         for ask in self.sockets.iter_mut().flat_map(|socket| &mut socket.asks) {
             let asked = ask.out.is_some_and(|(_, at)| now.since(at) < HURRY_PAUSE);
@@ -145,8 +145,8 @@ impl Gatherer {
         None
     }
 
-    /// Returns when [`poll_transmit`](Self::poll_transmit) has the next request; `None` without
-    /// servers.
+    /// Returns when [`poll_transmit`](Self::poll_transmit) has the next request; `None` if no
+    /// socket reaches a server.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let asks = self.sockets.iter().flat_map(|socket| &socket.asks);
         asks.map(|ask| ask.due_at).min()

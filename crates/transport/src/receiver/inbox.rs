@@ -135,9 +135,11 @@ impl Inbox {
         }
     }
 
-    /// Returns whether the unit `number` accepts a packet, which expires at `deadline`; opens an
-    /// unknown unit. `came` is true for a packet that was received and not recovered: only such a
-    /// one counts as discarded.
+    /// Returns whether the unit `number` accepts a packet, which expires at `deadline`. Opens an
+    /// unknown unit, unless it is overtaken by the last delivered one of a newest-wins channel:
+    /// then it counts as superseded. First gives up the open units whose deadline has passed.
+    /// `came` is true for a packet that was received and not recovered: only such a one counts as
+    /// discarded.
     fn admit(
         &mut self,
         number: u64,
@@ -271,7 +273,8 @@ impl Inbox {
     }
 
     /// Acts on the result of adding a packet of `bytes` bytes to a unit: delivers the unit if it is
-    /// complete. `added` is `None` for a packet of another code than the unit's others.
+    /// complete, gives up the oldest units if all hold too many bytes, or counts the packet as
+    /// discarded. `added` is `None` for a packet of another code than the unit's others.
     fn on_added(
         &mut self,
         number: u64,

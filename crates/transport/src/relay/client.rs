@@ -166,13 +166,13 @@ impl Client {
         streams.map(|leg| (leg.view.route, leg.relay))
     }
 
-    /// Returns whether a relay is reached by `route`.
+    /// Returns whether `route` leads to a relay in use, proven or not yet.
     pub fn has_route(&self, route: Route) -> bool {
         self.legs.iter().any(|leg| leg.view.route == route)
     }
 
     /// Handles a datagram received by `route`; returns false if it belongs to a session, not to a
-    /// relay.
+    /// relay. A relay's message that is malformed, or comes by an unknown route, is ignored.
     pub fn handle_datagram(&mut self, route: Route, datagram: &[u8], now: Instant) -> bool {
         if !wire::is_of_relay(datagram) {
             return false;
@@ -203,9 +203,9 @@ impl Client {
         self.legs.iter().map(due).min()
     }
 
-    /// Makes a new proof due on each proven leg over UDP, at most five times a second, because
-    /// nothing has arrived from the peer for a while. If the end's address has changed, the relay
-    /// reports it.
+    /// Makes a new proof due on each proven leg over UDP whose last message was answered, at most
+    /// five times a second, because nothing has arrived from the peer for a while. If the end's
+    /// address has changed, the relay reports it.
     pub fn hurry(&mut self, now: Instant) {
         let is_settled = |leg: &&mut Leg| leg.view.is_proven && leg.tries == 0 && !leg.is_stream();
         for leg in self.legs.iter_mut().filter(is_settled) {
@@ -471,7 +471,7 @@ pub fn datagram_routes<'a>(
 }
 
 /// Returns the stream routes to the relays of `tickets`, at most four: from the first socket's
-/// interface to each relay, then from the next.
+/// interface to each relay that it reaches, then from the next, up to the fourth socket.
 pub fn stream_routes<'a>(
     tickets: &'a [Ticket],
     locals: &'a [SocketAddr],

@@ -19,7 +19,7 @@ impl Budget {
 
     /// Returns the event with the budget `media` if it is due: since the last report, the budget
     /// has become zero or nonzero or has changed by more than 2 %, or the measured capacity `shown`
-    /// has grown by more than a quarter.
+    /// has grown by more than a quarter while the budget is nonzero.
     pub(super) fn update(&mut self, media: Bitrate, shown: Bitrate) -> Option<Event> {
         let more = media > Bitrate::ZERO && shown > self.shown.scale(1.0 + SHOWN_NEWS);
         let news = match self.told {

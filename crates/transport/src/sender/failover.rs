@@ -10,9 +10,9 @@ use crate::link::Entry;
 use crate::links::Links;
 use crate::shared::Shared;
 
-/// Moves packets queued on links that may not carry media to links that may. Also resends packets
-/// in flight on such a link over another one (reinjection). Both only as far as the packets' units
-/// need them.
+/// Moves packets queued on links that may not carry media to links that may. With `retransmit` set,
+/// also resends packets in flight on such a link over another one (reinjection). Both only as far
+/// as the packets' units need them; other queued packets are dropped and counted.
 // protocol 3, life of a link
 pub(super) fn fail_over(
     recovery: &mut Recovery,

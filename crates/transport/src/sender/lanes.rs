@@ -66,14 +66,15 @@ impl Lanes {
 
     /// Queues the packets of a unit; all carry the same unit number.
     ///
-    /// On a newest-wins channel, older units are displaced unless a part of one was already sent.
-    /// Displacing those too would abort every unit half sent when units arrive faster than the cap
-    /// allows.
+    /// On a newest-wins channel, older units are displaced unless a part of one was already sent,
+    /// even if the new unit is then refused. Displacing those too would abort every unit half sent
+    /// when units arrive faster than the cap allows.
     ///
     /// # Errors
-    /// [`SendError::OverCap`] if the cap alone leaves the unit no time. [`SendError::Congested`] if
-    /// the queue is full, or if the packets before it leave it no time at `rate` and the cap.
-    /// Without this check, all units of an overloaded channel would expire half sent.
+    /// [`SendError::OverCap`] if the cap alone delays the unit beyond its deadline.
+    /// [`SendError::Congested`] if the queue is full, or if there are packets before the unit and
+    /// sending both takes more than half of its lifetime, at `rate` or by the cap. Without this
+    /// check, all units of an overloaded channel would expire half sent.
     pub(crate) fn push(
         &mut self,
         channel: &Channel,
@@ -130,8 +131,9 @@ impl Lanes {
         Ok(())
     }
 
-    /// Removes and returns the next packet to be copied to every link that the caps allow now,
-    /// feedback before telemetry. `rate` is the maximum rate of all of these together.
+    /// Drops the packets whose deadline has passed. Removes and returns the next packet to be
+    /// copied to every link that the caps allow now, feedback before telemetry; `None` if there is
+    /// none. `rate` is the maximum rate of all of these together.
     pub(crate) fn pop_copies(
         &mut self,
         rate: Bitrate,
@@ -147,7 +149,9 @@ impl Lanes {
         Some(entry)
     }
 
-    /// Removes and returns the next data packet that its channel's cap allows now and that `fits`.
+    /// Drops the packets whose deadline has passed. Removes and returns the next data packet that
+    /// its channel's cap allows now and that `fits`, of the first packets of each channel; `None`
+    /// if there is none.
     pub(crate) fn pop_data(
         &mut self,
         fits: impl Fn(&Entry) -> bool,

@@ -68,7 +68,8 @@ impl Recovery {
     }
 
     /// Handles the outcome of media packets on one link, empties `settled`, and resends lost
-    /// packets that a unit needs.
+    /// packets that a unit needs if `retransmit` is set; under the streaming code, sends repair
+    /// packets instead.
     pub(super) fn on_settled(
         &mut self,
         settled: &mut Vec<Settled>,
@@ -196,8 +197,9 @@ impl Recovery {
         }
     }
 
-    /// Sends repair packets of the stream while those in flight are insufficient, each over the
-    /// link that delivers it first.
+    /// Sends repair packets of the stream while those in flight are insufficient, at most
+    /// [`AT_ONCE`], each over the link that delivers it first. Sends none without retransmission,
+    /// or if every packet goes over every link.
     // protocol 6
     pub(super) fn repair_stream(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         self.expire_stream(links, now);

@@ -523,8 +523,8 @@ impl Calling {
         (self.due_at, self.pause) = (now, RESEND_FIRST);
     }
 
-    /// Records that the message was sent on every link: schedules the next resend after twice the
-    /// pause, at most [`RESEND_MOST`].
+    /// Records that the message was sent on every link: schedules the next resend after the present
+    /// pause, then doubles the pause, up to [`RESEND_MOST`].
     fn on_sent(&mut self, now: Instant) {
         self.due_at = now + self.pause;
         self.pause = (self.pause * 2).min(RESEND_MOST);
@@ -559,7 +559,8 @@ impl Limiter {
         Self { answered_at: VecDeque::with_capacity(ANSWERS_PER_SECOND) }
     }
 
-    /// Takes one answer from this second's quota; returns false if it is used up.
+    /// Counts one more answer; returns false, without counting it, if [`ANSWERS_PER_SECOND`] were
+    /// counted within the last second.
     fn take(&mut self, now: Instant) -> bool {
         while self.answered_at.front().is_some_and(|at| now.since(*at) >= Duration::from_secs(1)) {
             self.answered_at.pop_front();

@@ -31,7 +31,8 @@ impl HolePunching {
         Self { doorman, routes, number: 0, rounds: 0, punched_at, due_at }
     }
 
-    /// Replaces the routes, of which the first sixteen are used, and makes a round due now.
+    /// Replaces the routes, of which the first sixteen are used, and makes a round due now; without
+    /// routes, none is due any more.
     pub(super) fn set_routes(&mut self, routes: &[Route], now: Instant) {
         self.routes = routes.iter().copied().take(ROUTES_MAX).collect();
         self.rounds = 0;

@@ -109,8 +109,8 @@ impl Active {
         self.place_of(at).is_some_and(|place| self.links[place].is_up())
     }
 
-    /// Creates a link for a candidate pair, or moves the existing link of that number to it unless
-    /// it is up.
+    /// Creates a link for the route `called`, or moves the existing link of that number to it
+    /// unless it is up. Adds the link to the group of `called`, if it has one.
     pub(super) fn enlist(&mut self, at: usize, called: &RemoteLink, config: &Config, now: Instant) {
         let Some(number) = LinkNumber::new(at as u8) else { return };
         let routing = match called.is_learned {

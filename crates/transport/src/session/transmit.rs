@@ -156,7 +156,7 @@ impl Active {
 
     /// Writes a datagram with the next media packet of the link at index `place`, or with padding
     /// if rate control probes and no media may be sent; `None` if neither. Drops packets on the way
-    /// that would arrive late.
+    /// that would arrive late, or that the route's anti-amplification limit forbids to send.
     pub(super) fn transmit_media(
         &mut self,
         place: usize,

@@ -89,7 +89,8 @@ impl<'a> Datagram<'a> {
     /// Reads the header of `bytes`.
     ///
     /// # Errors
-    /// [`Malformed`] for an unknown type or fewer bytes than the type needs.
+    /// [`Malformed`] for an unknown type, fewer bytes than the type needs, an init or a hole punch
+    /// with a session id, or an invalid range of versions.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let (&[head, id_high, id_low], rest) =
             bytes.split_first_chunk::<3>().ok_or(Malformed("truncated datagram"))?;
