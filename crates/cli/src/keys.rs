@@ -44,7 +44,7 @@ impl Keys {
 }
 
 /// Creates a secret key file, readable by its owner only, and returns its public key. Fails if the
-/// file exists.
+/// file exists; after an error in writing, no file remains.
 pub(crate) fn create(file: &Path) -> anyhow::Result<PublicKey> {
     let mut seed = zeroize::Zeroizing::new([0; 32]);
     getrandom::fill(seed.as_mut_slice()).context("the system gives no randomness")?;
@@ -69,7 +69,8 @@ pub(crate) fn create(file: &Path) -> anyhow::Result<PublicKey> {
     Ok(identity.public())
 }
 
-/// Reads a secret key file. Fails if anybody but its owner may read it.
+/// Reads a secret key file. Fails if anybody but its owner may read or change it, or if it contains
+/// no key.
 pub(crate) fn read(file: &Path) -> anyhow::Result<Identity> {
     let cannot = || {
         let secret = file.with_extension("key");

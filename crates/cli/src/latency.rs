@@ -57,7 +57,7 @@ struct Measured {
     sent_us: u64,
     round_trip_us: u64,
     /// Delay of the outbound direction and the error of the clock comparison, both in microseconds;
-    /// `None` if the far end reported no time.
+    /// `None` if the far end reported no time or the clocks were not compared.
     out_us: Option<(i64, u64)>,
 }
 

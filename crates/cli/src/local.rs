@@ -9,7 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Gets `path` from `address` and returns the body of the answer; waits for at most 5 s.
+/// Gets `path` from `address` and returns the body of the answer; waits for at most 5 s each for
+/// the connection and the answer.
 ///
 /// # Errors
 /// Returns one line if nothing listens there, it does not answer, or it is no vehicle or operator.
@@ -17,8 +18,8 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> anyhow::Result<Strin
     ask(address, &format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n"), ANSWER_TIMEOUT).await
 }
 
-/// Posts `body` to `path` of `address` and returns the body of the answer; waits for it for at most
-/// `answer_timeout`.
+/// Posts `body` to `path` of `address` and returns the body of the answer; waits for at most 5 s
+/// for the connection, and `answer_timeout` for the answer.
 ///
 /// # Errors
 /// Fails as [`get`] does, or with the process's own reason for a refusal.

@@ -82,8 +82,9 @@ impl LocalSystem {
     /// vehicle and console answer.
     ///
     /// # Errors
-    /// Fails if a port is in use, a process ends at once (its own words are in the error), or no
-    /// answer comes within 20 s.
+    /// Fails if this binary lacks the encoder, the source of pictures does not exist, a port is in
+    /// use, a process ends at once (its own words are in the error), or no answer comes within 20
+    /// s.
     pub(crate) async fn raise(setup: &Setup) -> anyhow::Result<Self> {
         setup.coding.check()?;
         let console = match setup.console.port() {
@@ -138,7 +139,7 @@ impl LocalSystem {
 
     /// Waits for the next line that the operator prints about its console. The first is the address
     /// to open, after the certificate's fingerprint if there is one; another follows each time an
-    /// address is used.
+    /// address is used. Waits forever once the operator has ended.
     pub(crate) async fn printed(&mut self) -> String {
         match self.printed.recv().await {
             Some(line) => line,

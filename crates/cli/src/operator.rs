@@ -159,7 +159,8 @@ pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     Ok(config)
 }
 
-/// Prints the address that admits the next browser; a closed standard output is ignored.
+/// Prints the address that admits the next browser, after the certificate's fingerprint if there is
+/// one; a closed standard output is ignored.
 fn announce(Opening { address, fingerprint, right }: &Opening) {
     let mut output = std::io::stdout();
     if let Some(fingerprint) = fingerprint {

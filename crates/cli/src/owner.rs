@@ -135,7 +135,8 @@ impl Owner {
     }
 }
 
-/// Asks up to five times until the answer is valid; `None` for an empty line. Fails after that.
+/// Asks up to five times until the answer is valid; `None` for an empty line or the end of the
+/// input. Fails after that.
 fn answer<T>(
     question: &str,
     input: &mut impl BufRead,

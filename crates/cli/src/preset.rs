@@ -20,8 +20,8 @@ pub(crate) enum Preset {
 }
 
 impl Preset {
-    /// Returns the sections of the guard's settings. A number that only the owner knows is from
-    /// `answers`, by its name, or a marked blank.
+    /// Returns the sections of the guard's settings. A number in `answers` replaces that of the
+    /// same name; without one, a number that only the owner knows is a marked blank.
     pub(crate) fn settings(self, answers: &[(&str, Option<f32>)]) -> String {
         let line = |line: &str| {
             let Some((setting, rest)) = line.split_once(" = ") else { return format!("{line}\n") };

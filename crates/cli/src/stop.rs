@@ -20,7 +20,8 @@ pub(crate) fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow
 }
 
 /// Waits until the person presses Ctrl-C or the system asks to end. Also notifies the service
-/// manager that the process is up and then that it is ending.
+/// manager that the process is up and then that it is ending. Waits forever if signals cannot be
+/// received.
 pub(crate) async fn asked() {
     let hear = || -> std::io::Result<_> {
         Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?))

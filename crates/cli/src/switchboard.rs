@@ -159,7 +159,7 @@ impl Running {
         Ok(Self { config, identity })
     }
 
-    /// Asks the switchboard whether it serves a vehicle of this name.
+    /// Asks the switchboard whether it lists a vehicle of this name, connected or not.
     pub(crate) async fn knows_vehicle(&self, name: &str) -> anyhow::Result<bool> {
         let who = own(&self.config, &self.identity, message::Order::Who).await?;
         let line = format!("vehicle   {name}  ");

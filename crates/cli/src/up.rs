@@ -199,8 +199,8 @@ fn spawn(role: &str, file: &Path) -> anyhow::Result<Child> {
         .with_context(|| format!("{role} cannot be started"))
 }
 
-/// Prints a code for the vehicle, and a new one before each expires, until the switchboard knows
-/// the vehicle.
+/// Prints a code for the vehicle, and a new one before each expires, until the switchboard lists
+/// the vehicle. Fails if the switchboard does not answer within 10 s of the start, or refuses.
 async fn invite(board: &Path, operator: Option<&Path>, name: &str) -> anyhow::Result<()> {
     let clock = Clock::start();
     let board = switchboard::Running::of(board)?;

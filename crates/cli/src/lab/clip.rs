@@ -35,8 +35,8 @@ pub(crate) struct Clip {
 }
 
 impl Clip {
-    /// Runs the whole system for the given time, compares the received with the sent pictures, and
-    /// prints the figures.
+    /// Runs the whole system for the given time, or until it is interrupted, compares the received
+    /// with the sent pictures, and prints the figures.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let thrown_away = tempfile::tempdir().context("no temporary folder can be made")?;
         let folder = match &self.record {

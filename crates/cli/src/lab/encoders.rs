@@ -61,7 +61,7 @@ pub(crate) struct Encoders {
 
 impl Encoders {
     /// Codes each scene with all encoders and prints the comparison; writes tables and plots if
-    /// there is a folder.
+    /// there is a folder. With `--own-rate`, only prints that comparison instead.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if self.own_rate {
             return self.run_own_rate();

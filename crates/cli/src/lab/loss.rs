@@ -45,7 +45,8 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// Runs every encoder with every method of loss recovery, and prints a line for each.
+    /// Runs every encoder with every method of loss recovery, and prints a line for each; with
+    /// `--toll`, a line for each pattern of losses and each of [`WAYS`].
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let loss = self.loss.unwrap_or(0.05);
         ensure!((0.0..=0.9).contains(&loss), "--loss {loss}: must be 0 to 0.9");

@@ -120,8 +120,9 @@ impl Mtu {
     }
 }
 
-/// Writes and prints the bins of one direction, and returns the recommended size. `words` describes
-/// the direction; `at` returns a size's position on the plot's axis.
+/// Writes and prints the bins of one direction, and returns the recommended size; fails if no
+/// message went from end to end. `words` describes the direction; `at` returns a size's position on
+/// the plot's axis.
 pub(crate) fn tell(
     out: &Path,
     direction: &str,

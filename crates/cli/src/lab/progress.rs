@@ -24,7 +24,8 @@ impl Line {
         Self { key, clock: Clock::start(), terminal, shown: Cell::new(Instant::ZERO) }
     }
 
-    /// Shows the progress, unless it was shown within 0.1 s on a terminal, or 10 s elsewhere.
+    /// Shows the progress, unless it was shown or the display began within 0.1 s on a terminal, or
+    /// 10 s elsewhere.
     pub(super) fn show(&self, progress: Progress<'_>) {
         let now = self.clock.now();
         let pause = if self.terminal { TERMINAL_PAUSE } else { LOG_PAUSE };

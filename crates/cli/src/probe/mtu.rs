@@ -199,8 +199,10 @@ impl Sweep {
     }
 }
 
-/// Returns the results of a step in one line: median and 95th percentile of the delays in
-/// milliseconds, losses, the error of the clocks, and the datagram sizes in use.
+/// Returns the results of a step in one line: for media units, for questions and from end to end
+/// each, the median and 95th percentile of the delays in milliseconds and how many of how many were
+/// lost. Then the error of the clocks, and the datagram sizes in use from and to the vehicle,
+/// marked if less than requested.
 fn words(size: Size, measured: &Measured) -> String {
     let row = |leg: &Delays| {
         let mut delays = leg.delays_ms.clone();
