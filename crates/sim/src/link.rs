@@ -129,7 +129,8 @@ pub enum Drop {
     Queue,
     /// Random loss, independent or in a burst.
     Loss,
-    /// Loss of a packet that left the queue in a losing outage.
+    /// Loss of a packet that left the queue in a losing outage, or whose turn in the queue came
+    /// while the link's recording lost packets.
     Outage,
     /// The link was cut.
     Cut,
@@ -182,9 +183,9 @@ pub struct Link<P> {
     capacity: Capacity,
     gates: Gates,
     losing: Vec<Intervals>,
-    /// Times in which the link's recording lost packets, `None` without a recording; evaluated at a
-    /// packet's push time: the recorder's packets had no queue in front of them, and a hold would
-    /// shift the packet past the recorded loss.
+    /// Times in which the link's recording lost packets, `None` without a recording; evaluated when
+    /// a packet's turn in the queue comes, before it is held: a hold would shift the packet past
+    /// the recorded loss.
     losing_recorded: Option<Intervals>,
     loss: Loss,
     delay: Delay,
@@ -221,8 +222,9 @@ struct Flight<P> {
     payload: P,
 }
 
-/// Maximum packets that a link holds, waiting and in flight together. It bounds memory for tiny
-/// packets on long links. Excess packets are counted as [`Drop::Queue`].
+/// Maximum number of packets that will arrive, queued or on the way, and also of packets in the
+/// queue, cross traffic and later losses included. It bounds memory for tiny packets on long links.
+/// Excess packets are counted as [`Drop::Queue`].
 pub const PACKETS_MAX: usize = 1 << 16;
 
 impl<P> Link<P> {
@@ -287,7 +289,8 @@ impl<P> Link<P> {
     }
 
     /// Returns the ECN codepoint of a packet that is pushed next, at `now`. An L4S queue
-    /// ([`Config::l4s`]) may mark it; otherwise it is unchanged.
+    /// ([`Config::l4s`]) may mark an ECT(1) packet as CE, unless the link is cut; any other
+    /// codepoint is unchanged.
     pub fn mark(&mut self, now: Instant, ecn: Ecn) -> Ecn {
         if ecn != Ecn::Ect1 || self.cut || self.ramp.is_none() {
             return ecn;

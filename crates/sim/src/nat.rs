@@ -73,6 +73,7 @@ impl Nat {
     }
 
     /// Translates an outgoing datagram, and returns the source address that the other end sees.
+    /// Creates or refreshes its mapping, which lets answers from `to` in, and removes expired ones.
     pub fn outbound(&mut self, from: SocketAddr, to: SocketAddr, now: Instant) -> SocketAddr {
         let Config { mapping, filtering, outside, lifetime } = self.config;
         self.mappings.retain(|_, mapping| now.since(mapping.used_at) < lifetime);
@@ -87,7 +88,8 @@ impl Nat {
     }
 
     /// Translates an incoming datagram, and returns its internal destination, or `None` if it is
-    /// dropped.
+    /// dropped: `to` belongs to no mapping, or to an expired one, or the mapping's filter refuses
+    /// `from`.
     pub fn inbound(&self, from: SocketAddr, to: SocketAddr, now: Instant) -> Option<SocketAddr> {
         let Config { filtering, outside, lifetime, .. } = self.config;
         let is_its = |mapping: &Mapping| {

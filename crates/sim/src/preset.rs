@@ -86,7 +86,7 @@ impl Preset {
     /// Returns both directions for one modem of a carrier.
     ///
     /// Modems differ: the seed varies the rates by up to 10 % and the delays by up to 2 ms, equally
-    /// in both directions. A `lan` and the `model` do not vary.
+    /// in both directions. A `lan` and the `model` depend neither on the seed nor on the carrier.
     pub fn pair_of(self, carrier: Carrier, seed: u64) -> Pair {
         let pair = self.pair_at(carrier);
         match self {

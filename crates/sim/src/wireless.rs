@@ -91,7 +91,7 @@ struct InAir {
 }
 
 impl<P> Medium<P> {
-    /// Creates an idle network.
+    /// Creates an idle network; cross traffic, if any, starts at time zero.
     pub fn new(config: Config, seed: u64) -> Self {
         let bitrate = config.bitrates.first().copied().unwrap_or(Bitrate::ZERO);
         let disturbed_at = config.disturbance.map(|_| 0);
@@ -183,8 +183,8 @@ impl<P> Medium<P> {
         }
     }
 
-    /// Starts the next transmission if the channel is free; if both sides have a frame, chance
-    /// decides.
+    /// Starts the next transmission if the channel is free and a side has a frame. If both have
+    /// one, chance decides which is sent, or that they collide: both then stay queued.
     fn begin(&mut self, at: u64) {
         if self.in_air.is_some() {
             return;

@@ -71,7 +71,7 @@ impl Ahead {
 
     /// Begins a pass over `window` for `seed` and returns the buffers of the sums that the caller
     /// must compute in the same pass, for the seeds after `seed`; none if `seed` does not continue
-    /// the count.
+    /// the count, or if too many packets have joined the window since the last repair packet.
     pub(super) fn begin(
         &mut self,
         seed: u16,

@@ -124,7 +124,8 @@ impl Decoder {
         Decoder::with_kernel(config, Kernel::best())
     }
 
-    /// Returns the same decoder on the given kernel; all kernels compute the same bytes.
+    /// Returns a decoder as [`Decoder::new`] does, on the given kernel; all kernels compute the
+    /// same bytes.
     ///
     /// # Errors
     /// [`Error::Window`] or [`Error::Repairs`].

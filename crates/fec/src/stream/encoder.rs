@@ -68,7 +68,8 @@ impl Encoder {
         Encoder::with_kernel(config, Kernel::best())
     }
 
-    /// Returns the same encoder on the given kernel; all kernels compute the same bytes.
+    /// Returns an encoder as [`Encoder::new`] does, on the given kernel; all kernels compute the
+    /// same bytes.
     ///
     /// # Errors
     /// [`Error::Window`] or [`Error::Repairs`].

@@ -39,8 +39,8 @@ pub struct Dip {
 }
 
 impl Common {
-    /// Returns whether two entries do not contradict each other: under one name, parts present in
-    /// both are equal.
+    /// Returns whether two entries do not contradict each other: under one name, the outages
+    /// present in both are equal, and the dips have equal times; the factors of dips may differ.
     pub fn agrees_with(&self, other: &Self) -> bool {
         fn agree<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
             one.is_none() || other.is_none() || one == other

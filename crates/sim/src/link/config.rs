@@ -352,10 +352,11 @@ impl Config {
         }
     }
 
-    /// Checks every field against its range.
+    /// Checks every field against its range, and the fields that exclude or need each other.
     ///
     /// # Errors
-    /// [`Error::Field`] for the first field that is out of range.
+    /// [`Error::Field`] for the first field that is out of range, missing or excluded by another
+    /// one.
     pub fn validate(&self) -> Result<(), Error> {
         self.validate_rate()?;
         self.validate_delay()?;

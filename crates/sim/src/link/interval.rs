@@ -15,7 +15,7 @@ use crate::error::{Error, within};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Handover {
-    /// Length of one handover in ms; above 0, less than the shortest time between two.
+    /// Length of one handover in ms; 0.001 to nine tenths of the shortest time between two.
     pub step_ms: f64,
     /// Time between the starts of two handovers in s: uniform from the first to the second.
     pub every_s: [f64; 2],

@@ -25,7 +25,8 @@ impl Clock {
         hold(nanos + drift + i128::from(self.offset_nanos))
     }
 
-    /// Returns the first instant of the world at which this clock shows at least `local`.
+    /// Returns the first instant of the world at which this clock shows at least `local`; the last
+    /// instant of the clock's range for the last one.
     pub fn world(&self, local: Instant) -> Instant {
         if local.as_nanos() == u64::MAX {
             return local;
