@@ -114,7 +114,8 @@ impl Rehearsal {
         self.mode
     }
 
-    /// Drives off for `count` steps, then loses the vehicle's proposals.
+    /// Arms the machine by act `act` and drives it for `count` steps, then loses the vehicle's
+    /// proposals until the guard holds the machine.
     pub(crate) fn drive(
         &mut self,
         act: u32,

@@ -140,7 +140,8 @@ impl Driver {
         self.locals.borrow().clone()
     }
 
-    /// Returns the local addresses of the open sockets, which may be announced.
+    /// Returns the local addresses of those sockets that have a port, configured or chosen by the
+    /// system; they may be announced.
     pub fn open_addresses(&self) -> Vec<SocketAddr> {
         self.locals.borrow().iter().copied().filter(|address| address.port() != 0).collect()
     }

@@ -436,7 +436,7 @@ impl Peer {
         self.client.handle().set_greeting(self.greeting.clone());
     }
 
-    /// Waits until it has reconnected.
+    /// Waits until this end has connected to the switchboard again.
     async fn again(&mut self) {
         let back =
             async { while !matches!(self.events.recv().await, Some(Event::Connected { .. })) {} };

@@ -76,8 +76,8 @@ impl List {
 }
 
 impl Run {
-    /// Runs the chosen experiments, and prints and judges their rows. Fails at the end if one
-    /// failed or is out of tolerance.
+    /// Runs the chosen experiments, and prints and judges their rows. Fails at once for an unknown
+    /// key, and at the end if an experiment failed or a row is out of tolerance.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let experiments = chosen(&self.keys)?;
         record::create(&self.folder.out)?;

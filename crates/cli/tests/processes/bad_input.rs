@@ -336,8 +336,8 @@ impl Board {
         board
     }
 
-    /// Waits until it listens: a busy machine takes long to start it, and a command that finds
-    /// nothing at its address fails at once.
+    /// Waits until the switchboard listens: a busy machine takes long to start it, and a command
+    /// that finds nothing at its address fails at once.
     fn await_listening(&self) {
         let listens = || std::net::TcpStream::connect(&self.address).is_ok();
         for _ in 0..600 {

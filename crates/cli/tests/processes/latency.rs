@@ -41,8 +41,9 @@ fn every_leg_of_a_drive_is_written_and_read() {
     });
 }
 
-/// Checks that every line is plausible: no negative delay, and no error below what the round trip
-/// allows.
+/// Checks that every line is plausible: no loss, no negative delay, and a round trip below one
+/// second with an error of the one-way delays of at most half of it. Also checks that every leg has
+/// lines, the newest of the last minute.
 fn check_lines(folder: &Path) {
     let mut counts: BTreeMap<Leg, u64> = BTreeMap::new();
     for file in FOLDERS.iter().flat_map(|of| files_in(&folder.join(of)).expect("a folder")) {

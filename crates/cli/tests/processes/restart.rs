@@ -62,7 +62,7 @@ impl Demo {
         Self { process, console, ids: ids.collect(), restarted: Vec::new(), folder }
     }
 
-    /// Returns the number of a process that runs since the start.
+    /// Returns the process id of a component that runs since the demo's start.
     pub(crate) fn id(&self, name: &str) -> u32 {
         self.ids.iter().find(|(of, _)| of == name).expect("it runs").1
     }

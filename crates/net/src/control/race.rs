@@ -146,7 +146,8 @@ mod tests {
         Leads(u64),
     }
 
-    /// Runs a race in virtual time; returns time and path of the winner, or `None` if all failed.
+    /// Runs a race in virtual time; returns the time in milliseconds and the path of the winner, or
+    /// `None` if all failed.
     fn run(
         sources: &mut Sources,
         links: &[Link],

@@ -33,7 +33,8 @@ impl Accepting {
         Self { socket, not_before: Instant::ZERO, failures: 0, log: LogLimit::default() }
     }
 
-    /// Accepts the next connection, if one is waiting.
+    /// Accepts the next connection, if one is waiting; does nothing within [`PAUSE`] of a failed
+    /// call.
     pub(super) fn accept(&mut self, now: Instant) -> Accepted {
         if now < self.not_before {
             return Accepted::Nothing;

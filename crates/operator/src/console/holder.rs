@@ -132,7 +132,8 @@ impl Holder {
 
     /// Handles a console's request to drive. It is granted, and the change returned, if no console
     /// drives or the vehicle stands still. Otherwise the driving console is asked, unless it was
-    /// already asked by another or has agreed with one.
+    /// already asked or has agreed with another. `None` without a change, as for the driving
+    /// console itself.
     pub(crate) fn ask(&mut self, console: ConsoleId, stands_still: bool) -> Option<Change> {
         match self.holding {
             Some(holding) if holding == console => None,

@@ -443,7 +443,8 @@ impl Relay {
         }
     }
 
-    /// Advances time in steps of a second.
+    /// Advances time by whole seconds; after each, the relay's timeouts are handled and all
+    /// datagrams delivered.
     fn pass(&mut self, time: Duration, ends: &mut [&mut End]) {
         for _ in 0..time.as_secs() {
             self.now += Duration::from_secs(1);

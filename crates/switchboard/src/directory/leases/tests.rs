@@ -88,7 +88,7 @@ impl World {
         self.say(operator, Control::Take { vehicle_name });
     }
 
-    /// Ends its process; a vehicle's epoch stays on its disk.
+    /// Ends the process of `who`, a vehicle or an operator; a vehicle's epoch stays on its disk.
     fn end(&mut self, who: u8) {
         if let Some(id) = self.connections.remove(&who) {
             self.directory.handle_closed(id, self.now);
