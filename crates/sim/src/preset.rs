@@ -403,7 +403,8 @@ mod tests {
         assert!((6.8..8.8).contains(&rate), "mean rate {rate} Mbit/s");
     }
 
-    /// Returns the ping times of an idle link at 5 Hz over two minutes.
+    /// Returns the round trips, in ms, of pings over an idle link at 5 Hz for two minutes; lost
+    /// ones are left out.
     fn round_trips_ms(seed: u64) -> Vec<f64> {
         let (mut up, mut down) = lte_driving().links::<Instant>(seed).expect("sound");
         let mut rtts = Vec::new();

@@ -734,8 +734,8 @@ fn a_policer_lets_a_burst_pass_and_then_its_rate_without_delay() {
     assert!(slowest <= Duration::from_micros(81), "{slowest:?}");
 }
 
-/// Sends `mbps` alongside a CUBIC flow from 5 s on for a minute. Returns the flow's share of 10
-/// Mbit/s, and the longest wait in the queue.
+/// Sends `mbps` for 65 s, from 5 s on alongside a CUBIC flow. Returns the flow's share of 10 Mbit/s
+/// in that minute, and the longest wait of our packets in the queue.
 fn compete(queue_bytes: u64, mbps: f64) -> (f64, Duration) {
     let cubic = Some(Cubic { rtt_ms: 30.0, from_s: 5.0, until_s: None });
     let mut link = link::<u64>(&Config { cubic, queue_bytes, ..bare(10) }, 1);

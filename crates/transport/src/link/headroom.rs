@@ -211,8 +211,8 @@ const LEAST_SECONDS: u64 = 10;
 mod tests {
     use super::*;
 
-    /// Uses a 1 Mbit/s link for data alone; returns the rate found, and the longest queue after 5
-    /// s.
+    /// Uses a 1 Mbit/s link for data alone for 20 s. Returns the mean data rate in bit/s and the
+    /// longest queue in seconds, both without the first 5 s.
     fn run(granted: Bitrate) -> (f64, f64) {
         let mut headroom = Headroom::new(Instant::ZERO);
         let (mut number, mut queue_end) = (0_u64, 0.0_f64);

@@ -217,7 +217,9 @@ impl Auditor {
         }
     }
 
-    /// Checks a received unit: commands arrive in order, and the unit is in time.
+    /// Checks a received unit: commands arrive in order, each unit once. Unless a clock was set or
+    /// its estimate was wrong within the last second, the unit is in time and its stated send time
+    /// right, both within the estimate's error.
     fn take(
         &mut self,
         channel: ChannelNumber,
@@ -329,7 +331,8 @@ impl Application for Auditor {
         }
     }
 
-    /// Compares the session's estimate of the other clock with the truth.
+    /// Compares the session's estimate of the other clock with the truth: it may be wrong only once
+    /// a clock was set. Records when it was wrong or missing, its error, and when a link was up.
     fn watch_session(&mut self, session: &Session, at: Moment) {
         let world = at.world();
         if !self.estimate_is_true(session, world) {

@@ -188,7 +188,7 @@ fn link(rng: &mut Draws, kbps: Range<u64>) -> LinkConfig {
     link
 }
 
-/// Returns a configuration and its rate control.
+/// Draws a configuration, and returns it with the rate control that it names.
 fn config(rng: &mut Draws) -> (Config, rate::Kind) {
     let mut config = Config {
         datagram_bytes_max: ByteCount::new(150 + rng.below(1_351)),
@@ -297,7 +297,9 @@ impl Ended {
         }
     }
 
-    /// Checks that after the faults a link is up, clocks are compared, and commands arrive.
+    /// Checks that after the faults both ends are in one session, a link is up at both, and the
+    /// clock estimate is right unless a clock was set recently. Also checks that no event was
+    /// dropped and no packet malformed.
     pub(crate) fn check_recovered(&self) {
         assert!(self.is_one_session(), "the two have not found each other again");
         assert!(self.is_up(), "no link came up again");
@@ -313,7 +315,7 @@ impl Ended {
         }
     }
 
-    /// Returns whether both sides have a link, or had one until just now.
+    /// Returns whether both sides had a link that was up within the last 700 ms.
     fn is_up(&self) -> bool {
         let now = self.run.world.now();
         let down = |side| now.since(self.endpoint(side).application.up_at);

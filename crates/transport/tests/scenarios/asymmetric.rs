@@ -18,15 +18,15 @@ fn run(seed: u64, links: Vec<Pair>) -> Run {
     scenario.run()
 }
 
-/// Returns how many media units offered after 2.5 s had not arrived within 100 ms of world time.
+/// Returns how many media units offered from 2.5 to 7.8 s had not arrived within 100 ms of world
+/// time.
 fn missed(run: &Run) -> usize {
     let units = run.media();
     let units = measure::within(&units, ms(2_500)..ms(7_800));
     units.filter(|unit| unit.on_time(Duration::from_millis(100)).is_none()).count()
 }
 
-/// Returns the maximum delay of the commands offered in the last three seconds; `None` if one did
-/// not arrive.
+/// Returns the maximum delay of the commands offered from 5 to 7.9 s; `None` if one did not arrive.
 fn command_delay_most(run: &Run) -> Option<Duration> {
     let late =
         run.commands().into_iter().filter(|unit| (ms(5_000)..ms(7_900)).contains(&unit.offered.at));

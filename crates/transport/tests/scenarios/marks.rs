@@ -51,7 +51,8 @@ fn drive(mut pass: impl FnMut(Ecn, Instant) -> Option<Ecn>) -> Drive {
     Drive { sessions, last, delivered, digest: digest.finish() }
 }
 
-/// Delivers one datagram; returns false if there was none.
+/// Takes one datagram from `from`, adds it to `digest`, and delivers it to `to` unless `pass` drops
+/// it; returns false if there was none.
 fn carry(
     from: &mut Session,
     to: &mut Session,

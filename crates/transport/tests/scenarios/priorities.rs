@@ -106,8 +106,8 @@ fn data(number: u8, cap_kbps: u64) -> Flow {
     flow(treatment, cap_kbps, 2_000, Duration::from_millis(2))
 }
 
-/// Returns the delays in milliseconds of the commands sent from 5 to 20 s, the number of those
-/// lost, and the run.
+/// Returns the delays in milliseconds of the commands sent from 5 to 19 s, the number of those
+/// lost, and the run, which ends at 20 s.
 fn commands(flows: Vec<Flow>) -> (Vec<f64>, usize, Run<Loaded>) {
     let setup = Setup::new(7, vec![clean(1.0, 20.0)]);
     let operator = Traffic::default().with_commands(Commands::default());
@@ -152,7 +152,8 @@ fn data_alone_takes_most_of_a_link_and_delays_no_command() {
     assert!(rate > Bitrate::from_kbps(350), "{rate} of 1 Mbit/s");
 }
 
-/// Returns the share of media units in time from 5 to 20 s, the media bytes, and the data bytes.
+/// Returns the share of the media units sent from 5 to 19 s that were in time, the bytes of these
+/// units, and the data bytes received in the whole run of 20 s.
 fn media(flows: Vec<Flow>) -> (f64, f64, usize) {
     let setup = Setup::new(9, vec![clean(1.0, 20.0), clean(2.0, 30.0)]);
     let media = Media::slices(180, Bitrate::from_kbps(600));

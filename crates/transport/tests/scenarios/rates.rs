@@ -19,7 +19,8 @@ fn two_state() -> Config {
     }
 }
 
-/// Returns the granted rate of the vehicle's first link, and the queueing delay of its datagrams.
+/// Returns the granted rate of the vehicle's first link, and its queueing delay: the smoothed RTT
+/// minus the minimum RTT.
 fn first(run: &Run) -> (Bitrate, Duration) {
     let link = run.vehicle().session.links().next().unwrap();
     (link.granted, link.rtt.unwrap().saturating_sub(link.rtt_min.unwrap()))

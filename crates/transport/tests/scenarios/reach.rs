@@ -152,7 +152,8 @@ impl World {
         }
     }
 
-    /// Delivers everything that an end has to send.
+    /// Sends everything that an end has to send: its session's and its gatherer's datagrams, and
+    /// changed candidates by the lease. Records the arrival of received units.
     fn flush(&mut self, index: usize) {
         let (now, mut out, mut buffer) = (self.now, Vec::new(), Vec::new());
         let end = &mut self.ends[index];
@@ -232,7 +233,8 @@ impl World {
     }
 
     /// Gathers for a tenth of a second, introduces the ends, and drives for two seconds. Returns
-    /// the time from the introduction until units had arrived at both ends.
+    /// the time from the introduction until units had arrived at both ends; `None` if at one none
+    /// has.
     fn meet(&mut self) -> Option<Duration> {
         self.flush(0);
         self.flush(1);
