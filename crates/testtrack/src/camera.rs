@@ -87,7 +87,7 @@ impl Camera {
     /// Draws the rows `rows` of the picture of `view` into `strip`.
     ///
     /// # Panics
-    /// Unless `rows` are even numbers within the picture and `strip` is exactly
+    /// Unless `rows` begins at an even row and ends within the picture, and `strip` is exactly
     /// [`Camera::width`] by `rows.len()` pixels.
     pub fn render_rows(&self, view: &Viewpoint, rows: Range<usize>, strip: &mut Picture) {
         assert!(rows.start.is_multiple_of(2) && rows.end <= self.height, "rows {rows:?}");
@@ -127,7 +127,7 @@ impl Camera {
         }
     }
 
-    /// Draws trees and cones, the farthest first.
+    /// Draws the trees and cones within view and drawing distance, the farthest first.
     fn draw_things(&self, pose: &Pose, view: &Viewpoint, strip: &mut Strip<'_>) {
         enum Thing<'v> {
             Tree(&'v crate::course::Tree),

@@ -113,7 +113,7 @@ impl CarState {
     }
 
     /// Returns this car with the position and heading that it has after `time` at constant speed
-    /// and yaw rate.
+    /// and yaw rate. The heading may lie outside [-π, π].
     #[must_use]
     pub fn carried_on(&self, time: Duration) -> Self {
         let seconds = time.as_secs_f64();
@@ -127,7 +127,8 @@ impl CarState {
     }
 
     /// Returns the distance in metres of this car from the arc on which it was at `held`: the arc
-    /// that it drives if its wheels keep the angle that they had then.
+    /// that it drives if its wheels keep the angle that they had then, or a straight line if they
+    /// were straight.
     pub fn off_arc(&self, held: &Self) -> f64 {
         let (dx, dy) = (self.x - held.x, self.y - held.y);
         let (sin, cos) = trig::sin_cos(held.heading);

@@ -69,7 +69,7 @@ impl Cone {
     }
 
     /// Moves the cone by `seconds`. Returns true when `car` hits it while it stands, which happens
-    /// once until a [`reset`](Self::reset).
+    /// once until a [`reset`](Self::reset). A lying cone can be hit again, a moving one cannot.
     pub(crate) fn step(&mut self, car: &CarState, seconds: f64) -> bool {
         let struck = match self.state {
             State::Standing | State::Lying => self.strike(car),

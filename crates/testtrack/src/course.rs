@@ -66,7 +66,7 @@ impl Course {
     }
 
     /// Returns the point `distance` metres past the start line and `lateral` metres left of the
-    /// centre line. Distances wrap around the course.
+    /// centre line. Distances wrap around the course; one that is not finite counts as 0.
     pub fn point(&self, distance: f64, lateral: f64) -> Waypoint {
         let (a, b, t) = self.between(distance);
         let mix = |from: f64, to: f64| from + (to - from) * t;
@@ -109,7 +109,8 @@ impl Course {
         }
     }
 
-    /// Returns whether the point (`x`, `y`) is on asphalt or kerb.
+    /// Returns whether the point (`x`, `y`) is on the asphalt or within the width of a kerb beside
+    /// it, even where there is no kerb.
     pub fn is_road(&self, x: f64, y: f64) -> bool {
         let lateral = f64::from(self.map.lateral(x as f32, y as f32));
         lateral.abs() <= ROAD_HALF_WIDTH + KERB_WIDTH

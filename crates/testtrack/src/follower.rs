@@ -73,7 +73,8 @@ impl Follower {
         }
     }
 
-    /// Returns the view of a camera in the car at `now`.
+    /// Returns the view of a camera in the car at `now`, with the car's pose extrapolated by at
+    /// most 50 ms from its last report.
     pub fn view(&self, now: Instant) -> Viewpoint {
         let since = |heard: Heard| {
             let there = now.offset_by_nanos(heard.delay.saturating_neg());

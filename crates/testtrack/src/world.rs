@@ -116,7 +116,7 @@ impl World {
     }
 
     /// Places the car at rest `distance` metres past the start line and `lateral` metres left of
-    /// the centre line, along the road.
+    /// the centre line, along the road. Cones and the time not yet simulated stay as they are.
     pub fn place_car(&mut self, distance: f64, lateral: f64) {
         let point = self.course.point(distance, lateral);
         self.car = CarState::at(point.x, point.y, point.heading);
@@ -157,8 +157,8 @@ pub(crate) fn start(course: &Course) -> CarState {
 }
 
 /// Returns the effect of uneven ground on the camera: pitch (rad) and height (m). Grass shakes the
-/// car, asphalt hardly does. Both are functions of the distance driven, and constant while the car
-/// stands.
+/// car, asphalt hardly does. Both depend on the distance driven and the speed, and are 0 while the
+/// car stands.
 fn shake(car: &CarState) -> (f64, f64) {
     let size = if car.on_grass { 1.0 } else { 0.06 } * (car.speed.abs() / 6.0).min(1.0);
     let (a, _) = trig::sin_cos(car.odometer * 3.7);

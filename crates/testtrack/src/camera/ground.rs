@@ -55,7 +55,7 @@ const ASPHALT_COARSE: f32 = 2.5;
 /// Luma by which the tracks of tyres are darker than the asphalt.
 const WEAR: f32 = 5.0;
 
-/// Draws every row of `strip` below the horizon.
+/// Draws every row of `strip` below the horizon, except where the bonnet hides the ground.
 pub(super) fn draw(
     pose: &Pose,
     course: &Course,
@@ -481,7 +481,7 @@ fn fine_texture(tile: &Tile, ground: &Ground, out: &mut [f32]) {
     }
 }
 
-/// Draws a row of grass only.
+/// Draws a row in the plain colour of grass, without texture.
 fn plain(brush: &Brush, row: usize, strip: &mut Strip<'_>) {
     strip.luma_row(row).fill(to_u8(brush.grass.y));
     if row.is_multiple_of(2) {

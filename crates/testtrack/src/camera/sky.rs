@@ -71,7 +71,8 @@ impl Sky {
         }
     }
 
-    /// Draws sky, ridges and wood into the rows of `strip` above row `until` of the picture.
+    /// Draws sky, ridges and wood into the rows of `strip` above row `until` of the picture, which
+    /// must not lie beyond the strip's end.
     pub(super) fn draw(&self, pose: &Pose, until: usize, strip: &mut Strip<'_>) {
         if strip.rows.start >= until {
             return;

@@ -228,7 +228,8 @@ fn draw_line(samples: &mut [Sample], length: f64, line: &[(f64, f64)]) {
     }
 }
 
-/// Sets the speeds of a careful driver: 4 m/s² lateral, 2.5 m/s² longitudinal, at most 15 m/s.
+/// Sets the speeds of a careful driver on the line: 4 m/s² lateral, 2.5 m/s² when braking, at most
+/// 15 m/s.
 fn limit_speeds(samples: &mut [Sample], length: f64) {
     let count = samples.len();
     let step = length / count as f64;
