@@ -2,7 +2,7 @@
 macro_rules! codec {
     ($message:ident) => {
         impl $message {
-            /// Returns the message's bytes.
+            /// Returns the message's bytes. Its values are not checked.
             pub fn encode(&self) -> Vec<u8> {
                 self.encode_into(&mut $crate::Builder::new()).to_vec()
             }

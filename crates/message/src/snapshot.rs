@@ -160,8 +160,8 @@ impl Snapshot {
         Self { end, taken_at: Instant::ZERO, session: None, process: None }
     }
 
-    /// Returns the snapshot as messages of one part each: in small packets, one unit may not hold
-    /// both.
+    /// Returns the snapshot as messages of one part each, without those of absent parts: in small
+    /// packets, one unit may not hold both.
     pub fn parts(&self) -> impl Iterator<Item = Self> + '_ {
         let session = self.session.clone().map(|session| Self {
             session: Some(session),
@@ -176,7 +176,8 @@ impl Snapshot {
         session.into_iter().chain(process)
     }
 
-    /// Takes over the time of `newer` and the parts that it contains, and keeps the others.
+    /// Takes over the time of `newer` and the parts that it contains, and keeps the others. The end
+    /// stays.
     pub fn update(&mut self, newer: Self) {
         self.taken_at = newer.taken_at;
         self.session = newer.session.or_else(|| self.session.take());

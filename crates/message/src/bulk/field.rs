@@ -17,7 +17,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// Returns the field, if it lies within a record of `stride`.
+    /// Returns the field, if its name and type are valid and it lies within a record of `stride`.
     pub(crate) fn read(
         field: wire_cloud::PackedElementField<'_>,
         stride: ByteCount,

@@ -52,7 +52,7 @@ impl PointCloud {
         point::write_all(points, &mut self.data);
     }
 
-    /// Returns the message's bytes.
+    /// Returns the message's bytes. Its values are not checked.
     pub fn encode(&self) -> Vec<u8> {
         self.encode_into(&mut Builder::new()).to_vec()
     }

@@ -30,7 +30,8 @@ pub(super) struct Head {
 }
 
 impl<'a> View<'a> {
-    /// Returns the point cloud in `bytes`; the cost is independent of the number of points.
+    /// Returns the point cloud in `bytes`; the cost is independent of the number of points. A
+    /// missing time is 0, a missing pose the frame's origin, and other missing parts are empty.
     ///
     /// For many clouds of one sensor, a [`Reader`](super::Reader) is ten times faster.
     ///

@@ -54,7 +54,7 @@ fields! {
         /// Added round-trip time of the relay, compared with a direct link of the same socket, in
         /// milliseconds, if both are known.
         detour_ms: Option<f32> = detour_ms as Known::MILLIS,
-        /// State of rate control, if reported.
+        /// State of rate control, if reported; written only if every link of the session has one.
         rate_control: Option<RateControl>,
         /// Bytes and datagrams of any kind, in both directions since the session began.
         traffic: TrafficCounts,
