@@ -1,9 +1,10 @@
 //! Files of a run: writing and reading.
 //!
 //! ```text
-//! OUT/<key>/result.json    everything but tables and pictures; the only file of a skipped
-//! experiment OUT/<key>/rows.csv       the rows with their verdicts OUT/<key>/<table>.csv    the
-//! numbers OUT/<key>/<plot>.svg     the pictures
+//! OUT/<key>/result.json    everything but tables and pictures; a skipped one has only this file
+//! OUT/<key>/rows.csv       the rows with their verdicts
+//! OUT/<key>/<table>.csv    the numbers
+//! OUT/<key>/<plot>.svg     the pictures
 //! ```
 
 use std::collections::BTreeMap;
@@ -83,7 +84,7 @@ impl Record {
     /// of the run.
     ///
     /// # Errors
-    /// If a file cannot be written, or the findings lack rows, tables or plots.
+    /// If a file cannot be written, the findings lack rows, tables or plots, or a plot is empty.
     pub fn write(
         out: &Path,
         experiment: &Experiment,
@@ -151,7 +152,8 @@ impl Record {
         parse().map(Some).with_context(|| format!("cannot read {}", file.display()))
     }
 
-    /// Returns the command that reproduces this record.
+    /// Returns the command that reproduces this record; for a committed measurement, the one that
+    /// measured it.
     pub fn command(&self) -> String {
         if let Origin::Committed(measurement) = &self.origin {
             return measurement.command.clone();

@@ -155,7 +155,8 @@ fn section(html: &mut String, out: &Path, record: &Record) -> Result<()> {
     Ok(())
 }
 
-/// Returns the end of a section: the command that repeats it, and the machine.
+/// Returns the end of a section: the command that repeats it, and for a measured one the version,
+/// the machine and the duration.
 fn again(record: &Record) -> String {
     let measured_by = match &record.origin {
         Origin::Measured { machine } => format!(

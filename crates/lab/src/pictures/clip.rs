@@ -71,7 +71,8 @@ pub struct Passage {
 /// The stamp in the first strip is drawn into the clip's picture in the same way.
 ///
 /// # Errors
-/// If the recording or the clip cannot be read.
+/// If the recording or the clip cannot be read, the clip is the shorter one, or no picture arrived
+/// complete.
 pub fn compare(clip: &Path, folder: &Path) -> anyhow::Result<Figures> {
     let shown = Recording::read(folder)?;
     let Some((first, last)) = shown.whole() else {

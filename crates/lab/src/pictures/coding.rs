@@ -42,7 +42,7 @@ impl Coder {
         Ok(Self::Own(Box::new(avc::StripEncoder::new(config)?)))
     }
 
-    /// Returns an independent copy in the same state; only our encoder supports this.
+    /// Returns an independent copy in the same state; `None` for other encoders than ours.
     pub(crate) fn doubled(&self) -> Option<Self> {
         match self {
             Self::Own(encoder) => Some(Self::Own(encoder.clone())),
@@ -50,8 +50,8 @@ impl Coder {
         }
     }
 
-    /// Returns the last picture as its decoder reconstructs it, byte for byte; only for our
-    /// encoder.
+    /// Returns the last picture as its decoder reconstructs it, byte for byte; `None` for other
+    /// encoders than ours.
     pub(crate) fn reconstruction(&mut self) -> Option<Picture> {
         match self {
             Self::Own(encoder) => Some(encoder.reconstruction()),

@@ -257,7 +257,8 @@ fn draw_bars<'b>(
     Ok(())
 }
 
-/// Draws the blocks of a series, each half a unit of y high.
+/// Draws the blocks of a series, each from one point to the next of a pair, and half a unit of y
+/// high.
 fn draw_spans<'b>(
     chart: &mut Chart<'_, 'b>,
     series: &Series,
@@ -286,7 +287,7 @@ impl Series {
         matches!(self.form, Form::Marked | Form::Points)
     }
 
-    /// Returns the points as positions, with the corners of steps inserted.
+    /// Returns the points that have positions, with the corners of steps inserted.
     fn path(&self, x: &Laid, y: &Laid) -> Vec<(f64, f64)> {
         let at = |(a, b): &(f64, f64)| Some((x.position(*a)?, y.position(*b)?));
         let mut path = Vec::new();

@@ -18,8 +18,8 @@ pub struct Point {
 /// logarithm of the bitrate over the quality, compared on their common range. The points may be in
 /// any order, and their numbers may differ.
 ///
-/// `None` with fewer than two points, if two have the same quality or a bitrate of zero, or if the
-/// curves have no common quality range.
+/// `None` if a curve has fewer than two points or two of the same quality, if a quality is not
+/// finite or a bitrate is zero, or if the curves have no common quality range.
 ///
 /// Source: [VCEG-M33], with the interpolation of [JCTVC-L1100].
 pub fn bd_rate(anchor: &[Point], test: &[Point]) -> Option<f64> {

@@ -113,7 +113,7 @@ impl Member {
     }
 
     /// Returns the end of this member's lease by its own clock, which may have passed since the
-    /// last call; `None` if it does not lead.
+    /// last call; `None` if it holds none.
     pub fn leads_until(&self) -> Option<Instant> {
         self.leads_until
     }
@@ -208,7 +208,7 @@ impl Member {
         known && other && (1..TERM_MAX).contains(&message.term) && committed_stand && rising && fits
     }
 
-    /// Processes everything that Raft has ready.
+    /// Processes everything that Raft has ready, and ends the lease if this member no longer leads.
     fn settle(&mut self, now: Instant) {
         self.reseed();
         while self.node.has_ready() {
@@ -239,7 +239,8 @@ impl Member {
         }
     }
 
-    /// Extends the lease: a majority has answered the round that began at `began`.
+    /// Extends the lease if this member leads: a majority has answered the round that began at
+    /// `began`.
     fn renew(&mut self, began: Option<Instant>, now: Instant) {
         let Some(began) = began.filter(|began| *began <= now) else { return };
         let until = began + self.lease();

@@ -54,7 +54,8 @@ pub struct Figures {
     /// Share of the pictures counted in [`picture_rate`](Self::picture_rate) that were shown
     /// complete and clean.
     pub whole: f64,
-    /// Time from the start of a picture's readout to the display of its last strip, ms, ascending.
+    /// Time from the start of a picture's readout to the display of its last strip, ms, ascending;
+    /// only complete pictures.
     pub picture_ms: Vec<f64>,
     /// Time from the start of a slice's readout to its display, ms, ascending; only slices shown
     /// clean.

@@ -278,8 +278,8 @@ impl Curve {
         &point.expect("a share of the sweep").1
     }
 
-    /// Returns the minimum mean delay at which the curve crosses this code rate, if it does.
-    /// Between neighbouring points the logarithm of the delay is interpolated linearly.
+    /// Returns the minimum mean delay at which the curve crosses this code rate; `None` if it does
+    /// not. Between neighbouring points the logarithm of the delay is interpolated linearly.
     fn mean_ms_at(&self, rate: f64) -> Option<f64> {
         let crossings = self.points.windows(2).filter_map(|pair| {
             let [a, b] = [&pair[0].1, &pair[1].1];

@@ -81,8 +81,8 @@ impl Coded {
         self.encoder.acknowledge(slot.edge).expect("the receiver knows what was sent, not more");
     }
 
-    /// Returns what this slot is to carry: a repair packet if one is due or the reports require it,
-    /// otherwise the next source packet, if there is one.
+    /// Returns what this slot is to carry: a repair packet if one is due or the reports require it
+    /// and there is a packet to code, otherwise the next source packet, if there is one.
     fn choose(&self, source_count: u64) -> Carried {
         let wanted = self.owed >= 1.0 - ROUNDING || self.lacks();
         if wanted && !self.encoder.window().is_empty() {

@@ -145,7 +145,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// Returns the result for the first `count` units.
+    /// Returns the result for the first `count` units; the packets sent are counted in proportion.
     pub(super) fn first(&self, count: u64) -> Transfer {
         let mut transfer = Transfer::default();
         let mut all_by = Instant::ZERO;

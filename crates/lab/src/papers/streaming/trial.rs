@@ -64,7 +64,7 @@ impl Trial {
     }
 
     /// Sends for `slots` slots by sessions without feedback, and again slot by slot with the losses
-    /// of the sessions.
+    /// of the sessions. The first result covers as many units as the second delivered.
     ///
     /// # Errors
     /// As [`Trial::files_by_sessions`].

@@ -196,8 +196,8 @@ impl Measured {
         (sum.as_secs_f64() * 1e3 / count, count / spikes.sum::<usize>() as f64)
     }
 
-    /// Returns the number of messages per excursion above `least` ms; consecutive messages above it
-    /// are one excursion.
+    /// Returns the number of messages per excursion to `least` ms or more; consecutive messages
+    /// there are one excursion.
     fn messages_per_spike(&self, least: f64) -> f64 {
         let rises = self.runs.iter().map(|run| {
             let above: Vec<bool> = run.iter().map(|(_, latency)| *latency >= least).collect();

@@ -105,8 +105,8 @@ impl Program {
     }
 
     /// Performs drives, `at_a_time` of them in parallel, and reads their files. Drives whose
-    /// processes waited for the machine are repeated with half the parallelism. An outcome states
-    /// that the machine was too busy.
+    /// processes waited for the machine are repeated once, with half the parallelism. An outcome
+    /// states that the machine was too busy.
     ///
     /// # Errors
     /// If the two ends do not connect, or a process ends; includes its last log line.
