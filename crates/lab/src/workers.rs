@@ -10,13 +10,14 @@ pub fn count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Runs each job on one of `threads` threads and returns all results, in order.
+/// Runs each job on one of `threads` threads, at least one, and returns all results, in order.
 ///
 /// `told` receives, on this thread, the number of finished jobs and the result of the last of them.
 /// Results do not depend on the threads as long as the jobs are independent.
 ///
 /// # Errors
-/// The error of the first job to fail; no further job is started then.
+/// The error of the first job to fail; no further job is started then, and those that run are
+/// finished.
 pub fn each<Job: Sync, Done: Send>(
     threads: usize,
     jobs: &[Job],

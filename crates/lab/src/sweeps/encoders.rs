@@ -41,7 +41,8 @@ pub struct Terms {
     pub quantizers: Vec<u8>,
     /// Strips per picture.
     pub strips: usize,
-    /// Number of runs, with the encoders in turn; the minimum time of each slice counts.
+    /// Number of runs at each bitrate, with the encoders in turn; the minimum time of each slice
+    /// counts. There is always one run, and only one at a quantizer.
     pub repeats: usize,
 }
 
@@ -90,8 +91,8 @@ impl Comparison {
     /// Codes a scene with every backend of this build, including x264's other presets if available.
     ///
     /// # Errors
-    /// If a clip cannot be read, a codec fails, there are more strips than macroblock rows, or no
-    /// rate is requested.
+    /// If a clip cannot be read, a codec fails, there are more strips than macroblock rows, or
+    /// fewer than two pictures or no rate is requested.
     pub fn of(run: &Run<'_>, scene: &Scene, terms: &Terms) -> Result<Self> {
         ensure!(terms.pictures > 1, "two pictures at least");
         run.progress(0, 1, "footage");

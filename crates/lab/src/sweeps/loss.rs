@@ -53,8 +53,8 @@ pub struct Passed {
     pub name: String,
     /// Slices lost.
     pub lost: usize,
-    /// Pictures from each loss until the strip matches its encoder's state again, ascending. A loss
-    /// followed by another before recovery is not counted.
+    /// Pictures from each loss until the strip matches its encoder's state again to more than 50
+    /// dB, ascending. A loss followed by another before recovery is not counted.
     pub recovery: Vec<f64>,
     /// IDRs coded, including the first.
     pub idrs: usize,
@@ -62,8 +62,8 @@ pub struct Passed {
     pub by_ffmpeg: bool,
 }
 
-/// Codes a strip with every method of this build, loses slices, and decodes the rest with openh264
-/// and ffmpeg.
+/// Codes a strip with every method of this build, loses slices, and decodes the rest with openh264,
+/// and with ffmpeg if it is installed.
 ///
 /// The vehicle's own code encodes; the operator's own code conceals, and reports arrivals a round
 /// trip later. If `folder` is given, each method's stream `N.h264` is written there. `N.json` has
@@ -277,7 +277,8 @@ impl Receiver {
     }
 }
 
-/// Decodes the stream with ffmpeg; false if ffmpeg is missing.
+/// Decodes the stream with ffmpeg; false if ffmpeg is missing. An error if ffmpeg fails, prints a
+/// message, or returns another number of pictures.
 fn check_with_ffmpeg(stream: &Stream) -> Result<bool> {
     if Command::new("ffmpeg").arg("-version").output().is_err() {
         return Ok(false);

@@ -52,8 +52,8 @@ pub fn table(name: &str, trials: &[Trial]) -> Table {
     table
 }
 
-/// Plots the share of end-to-end messages within each limit. `x` is the label of the axis, and `at`
-/// returns the position of a size on it.
+/// Plots the share of end-to-end messages within each limit, for the sizes that have such messages.
+/// `x` is the label of the axis, and `at` returns the position of a size on it.
 pub fn plot(name: &str, title: &str, trials: &[Trial], x: &str, at: fn(Size) -> f64) -> Plot {
     let y = Axis::linear("share of messages, end to end").range(0.0, 1.0);
     let series = LIMITS.iter().enumerate().map(|(limit, below)| {

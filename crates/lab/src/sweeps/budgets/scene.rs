@@ -23,7 +23,8 @@ impl Scene {
         Self::of(Footage::simulated(size, rate, count, seed)?.with_noise(seed)?)
     }
 
-    /// Creates a scene of the first `count` pictures of a clip, at `rate` per second.
+    /// Creates a scene of the first `count` pictures of a clip, scaled to 1280x720, at `rate` per
+    /// second.
     ///
     /// # Errors
     /// If it cannot be read.

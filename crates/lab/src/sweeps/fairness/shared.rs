@@ -58,7 +58,7 @@ impl Shared<'_> {
     /// Performs the run.
     ///
     /// # Errors
-    /// For an invalid session or link configuration.
+    /// For an invalid session or link configuration, or a pairing that this build lacks.
     pub(super) fn run(&self) -> Result<Trail> {
         let mut world = World::new(self.seed);
         world.log_mut().keep(0);

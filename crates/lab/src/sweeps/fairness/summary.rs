@@ -19,7 +19,7 @@ pub struct Line {
     /// The flow next to the session.
     pub pairing: Pairing,
     /// Results over the seeds; if there are none, the reason: the build instructions for a pairing
-    /// that this build lacks.
+    /// that this build lacks, or that it was not run.
     pub outcome: Result<Summary, &'static str>,
 }
 

@@ -48,7 +48,8 @@ pub struct Measures {
     /// Share of these that the links marked.
     pub marked: f64,
     /// Delay of a datagram above its link's minimum, its own transmission time included: the 99th
-    /// percentile per link, ms. Empty if datagrams are not tracked.
+    /// percentile per link, ms, without links on which none arrived. Empty if datagrams are not
+    /// tracked.
     pub queueing_p99_ms: Vec<f64>,
     /// Limiting causes of the first link's rate, as shares of the time.
     pub causes: BTreeMap<Cause, f64>,

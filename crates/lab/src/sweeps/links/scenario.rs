@@ -36,7 +36,7 @@ pub struct Scenario {
 
 impl Scenario {
     /// Performs its runs from seed `first` on, with sessions configured as `transport`, and judges
-    /// them. `count` overrides the default number of runs.
+    /// them. `count` overrides the default number of seeds.
     ///
     /// # Errors
     /// For an invalid transport configuration.
@@ -155,7 +155,7 @@ pub(super) const ROADS: &[Scenario] = &[
 ];
 
 /// Returns rows with the units missed more than one deadline after a cut, and with the time to
-/// detect the cut.
+/// detect the cut, as the median over the runs that used the link.
 fn outages(runs: &[Measures]) -> (Row, Row) {
     let outages = || runs.iter().filter_map(|run| run.outage);
     let beyond: u64 = outages().map(|outage| outage.missed_beyond).sum();

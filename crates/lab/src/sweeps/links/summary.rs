@@ -49,8 +49,8 @@ pub struct Summary {
     pub missed_beyond: Option<u64>,
     /// Goodput relative to that of the best combo that codes 4 of 9; NaN if none was run.
     pub ratio: f64,
-    /// Goodput relative to the best single link of the same seed, minimum over the runs; NaN if no
-    /// single links were run.
+    /// Goodput relative to the best single link of the same seed with any combo, minimum over the
+    /// runs; NaN if no single links were run.
     pub over_best_link: f64,
 }
 

@@ -53,7 +53,7 @@ impl Bins {
         (self.sent() > 0).then(|| self.lost as f64 / self.sent() as f64)
     }
 
-    /// Returns the share of the sent messages that arrived within each of [`LIMITS`]; `None`
+    /// Returns the share of the sent messages that arrived in less than each of [`LIMITS`]; `None`
     /// without messages.
     pub fn shares(&self) -> Option<[f64; LIMITS.len()]> {
         (self.sent() > 0).then(|| self.within.map(|within| within as f64 / self.sent() as f64))

@@ -10,7 +10,8 @@ use super::trial::{Size, Trial};
 /// The paper picks the largest share of messages within 250 ms, however small the difference. Here
 /// sizes that are statistically indistinguishable from the best are equal. Among these, the one
 /// with the least overhead is chosen: fewer bytes mean less load and less queueing for other
-/// traffic. Among sizes whose overhead is equal to within a thousandth, the largest is chosen.
+/// traffic. Among sizes whose overhead is equal to within a thousandth, the one with the largest
+/// sum of both directions is chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recommendation {
     /// The recommended size.
@@ -33,8 +34,8 @@ impl Recommendation {
     /// Chooses among `trials`; `None` if none of them has an end-to-end message.
     ///
     /// Two trials are compared round by round: they differ if the mean difference exceeds two
-    /// standard errors. With a single round each, the error is that of independent messages, which
-    /// is too optimistic, because delays are correlated.
+    /// standard errors. With fewer than two rounds that both have, the error is that of independent
+    /// messages, which is too optimistic, because delays are correlated.
     pub fn of(trials: &[Trial]) -> Option<Self> {
         let judged: Vec<Judged<'_>> = trials.iter().filter_map(Judged::of).collect();
         let largest = judged.iter().reduce(|a, b| if b.within > a.within { b } else { a })?;

@@ -362,7 +362,7 @@ fn gap(runs: &[Measures], bar: f64) -> Row {
 }
 
 /// Returns a row that judges the goodput of the second that begins 3 s after the end of the dip,
-/// relative to that before the dip.
+/// relative to that before the dip, in the worst run.
 fn recovered(runs: &[Measures]) -> Row {
     let second = |at: f64| (at - WARM_UP.as_secs_f64()) as usize;
     let share = |run: &Measures| {
