@@ -19,7 +19,7 @@ fn main() {
 
 const LINKS: usize = 4;
 
-/// Six slices of sixty pictures.
+/// Number of media units per second: six slices for each of sixty pictures.
 const UNITS_PER_SECOND: u64 = 360;
 
 const MEDIA: Bitrate = Bitrate::from_mbps(10);

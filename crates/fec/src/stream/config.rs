@@ -29,9 +29,9 @@ pub struct Config {
 impl Config {
     /// Returns a configuration with `repairs_max` 256, or `window_max` if that is less.
     ///
-    /// A decoder needs one repair packet for each packet missing at once. With 256 missing,
-    /// elimination of one packet touches up to 330 kB twice; typically it touches some hundred
-    /// bytes.
+    /// A decoder needs one repair packet for each packet that is missing at the same time. With 256
+    /// missing, elimination of one packet touches up to 330 kB twice; typically it touches some
+    /// hundred bytes.
     pub const fn new(symbol_bytes: usize, window_max: usize) -> Config {
         let repairs_max = if window_max < 256 { window_max } else { 256 };
         Config { symbol_bytes, window_max, repairs_max }

@@ -203,7 +203,8 @@ impl Encoder {
     }
 
     /// Returns the total number of packets that left the window unacknowledged because it was full
-    /// or restarted: [`Encoder::make_room`], [`Encoder::give_up_before`].
+    /// or restarted: [`Encoder::make_room`], [`Encoder::forget_before`],
+    /// [`Encoder::give_up_before`].
     pub fn overrun(&self) -> u64 {
         self.overrun
     }

@@ -68,7 +68,8 @@ struct Period {
     long: u64,
 }
 
-/// Runs intervals over a link with erasures, with an encoder and a decoder at the ends.
+/// Runs intervals over a link with erasures, with an encoder and a decoder at the ends, and returns
+/// the first [`PERIODS`] renewal periods.
 fn simulate(stream: &Stream) -> Vec<Period> {
     let mut rng = ChaCha8Rng::seed_from_u64(SEED);
     let mut erased = || rng.random_bool(stream.erasure_rate());

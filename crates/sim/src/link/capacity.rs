@@ -63,7 +63,7 @@ impl Capacity {
         }
     }
 
-    /// Discards all scheduled work: the next packet may start at once.
+    /// Discards all scheduled work: the next packet may start immediately.
     pub(super) fn restart(&mut self) {
         match &mut self.source {
             Source::Recorded(cursor) => cursor.position = None,

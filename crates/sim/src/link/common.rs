@@ -8,8 +8,8 @@ use crate::error::{Error, within, wrong};
 ///
 /// Modems of one carrier share its cells; in the countryside all carriers share the valley. Each
 /// link has these interruptions in addition to its own, at the same instants as all links with that
-/// name in the same world. Entries of one name must have equal numbers, but each direction of a
-/// link may omit parts.
+/// name in the same world. Entries of one name must have equal numbers, except the factors of dips,
+/// but each direction of a link may omit parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Common {

@@ -118,8 +118,9 @@ impl Foreign for Flow {
 }
 
 const WINDOW_LEAST: f64 = 2.0;
-/// Factor on the window at a reduction, and scale of the cubic growth: [RFC9438] 4.6 and 5.
+/// Factor on the window at a reduction ([RFC9438] 4.6).
 const BETA: f64 = 0.7;
+/// Scale of the cubic growth ([RFC9438] 5).
 const SCALE: f64 = 0.4;
 /// Packets by which Reno's estimate grows per window of acknowledgements ([RFC9438] 4.3):
 /// 3 (1 - beta) / (1 + beta).

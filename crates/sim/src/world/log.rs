@@ -152,8 +152,8 @@ pub(super) fn digest_of(bytes: &[u8]) -> u64 {
     lanes.into_iter().fold(0, mixed)
 }
 
-/// Mixes `word` into `state`: each bit reaches the upper half at once, and the lower half with the
-/// next word.
+/// Returns `state` with `word` mixed in: each bit reaches the upper half immediately, and the lower
+/// half with the next word.
 fn mixed(state: u64, word: u64) -> u64 {
     // The bits of the golden ratio, odd.
     (state.rotate_left(29) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)

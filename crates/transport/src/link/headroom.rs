@@ -197,9 +197,11 @@ const SPAN: Duration = Duration::from_millis(40);
 /// Queueing delay above which data slows down; one datagram alone takes less.
 const QUEUE_MOST: Duration = Duration::from_micros(1_500);
 const FALL: f64 = 0.8;
-/// Time in which the data rate grows by a factor of e: below [`NEAR`] of the rate of the last
-/// queue, and above.
+/// Time in which the data rate grows by a factor of e, below [`NEAR`] of the rate of the last
+/// queue.
 const GROWTH: Duration = Duration::from_millis(800);
+/// Time in which the data rate grows by a factor of e, from [`NEAR`] of the rate of the last queue
+/// on.
 const GROWTH_NEAR: Duration = Duration::from_secs(8);
 const NEAR: f64 = 0.85;
 /// Time in which the remembered rate of the last queue grows by a factor of e: a link may have

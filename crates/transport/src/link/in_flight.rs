@@ -471,7 +471,8 @@ impl Reordering {
     }
 
     /// Records that a datagram, sent `behind` before the newest arrived one, arrived within the
-    /// time allowed: prolongs what is needed of that time and never widens it.
+    /// time allowed: `behind` and a quarter more stay allowed for [`SLOTS`] more seconds, as far as
+    /// they are now.
     fn keep(&mut self, behind: Duration) {
         self.note((behind + behind / 4).min(self.borne()));
     }

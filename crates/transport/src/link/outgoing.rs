@@ -278,6 +278,7 @@ impl Link {
 const IDLE_WAY_PAUSE: Duration = Duration::from_secs(2);
 /// Maximum time by which padding delays a media packet.
 const PADDING_TIME: Duration = Duration::from_millis(2);
-/// Minimum and maximum wait for a padded ping's pong.
+/// Minimum wait for the pong of a padded ping, after which the ping counts as lost.
 const PONG_LEAST: Duration = Duration::from_millis(100);
+/// Maximum wait for the pong of a padded ping; also the assumed RTT before the first pong.
 const PONG_MOST: Duration = Duration::from_millis(1_000);

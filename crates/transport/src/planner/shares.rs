@@ -439,7 +439,7 @@ const ATTEMPTS: [Attempt; 5] = [
 /// Unit intervals of queueing from which the next units are late.
 const WAIT_UNITS: f64 = 4.0;
 /// Number of unit intervals that does not limit the share of a low-rate link: it may then take any
-/// time until the deadline, as a picture's slices may come all at once.
+/// time until the deadline, as a picture's slices may be handed over together.
 const AS_LONG_AS_IN_TIME: f64 = 1e9;
 const SYMBOL_BYTES_MIN: usize = 64;
 /// Maximum number of cuts tried in addition to the coarsest, each with one more source packet.

@@ -27,11 +27,12 @@ pub trait Controller: Debug + Send {
     /// Handles one report and returns the new grant, about every 10 ms while media is sent.
     fn on_report(&mut self, evidence: &Evidence) -> Grant;
 
-    /// Handles a silent link: earlier measurements say little about the future.
+    /// Handles that the link has fallen silent, or has been on standby until now, and returns the
+    /// new grant: earlier measurements say little about the future.
     fn on_silent(&mut self, now: Instant) -> Grant;
 
-    /// Handles a stall without a queue of our own: arrivals say nothing about the capacity for a
-    /// while. Treated as a silent link by default.
+    /// Handles a stall without a queue of our own, and returns the new grant: arrivals say nothing
+    /// about the capacity for a while. Treated as a silent link by default.
     fn on_stall(&mut self, now: Instant) -> Grant {
         self.on_silent(now)
     }

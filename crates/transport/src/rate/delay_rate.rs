@@ -20,8 +20,9 @@ use super::meter::Meter;
 /// traffic, or reordering, extends that time. A link that falls silent gets nothing after that.
 ///
 /// A slowing link first shows datagrams that could have arrived and have not. The rate then drops
-/// at once to the arrival rate. Queues of competing traffic ([`Competing`]) and losses ([`Losses`])
-/// are handled separately. Marks of the network ([`Marks`]) arrive before a queue is measurable.
+/// immediately below the arrival rate. Queues of competing traffic ([`Competing`]) and losses
+/// ([`Losses`]) are handled separately. Marks of the network ([`Marks`]) arrive before a queue is
+/// measurable.
 #[derive(Debug, Clone)]
 pub struct DelayRate {
     /// Minimum granted rate, bit/s.

@@ -44,8 +44,8 @@ pub struct Admission {
 /// A relay, and the right to use it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ticket {
-    /// Addresses of the relay; each socket uses the first one that it reaches. For an end that
-    /// reaches two peers at once, the first address differs per peer.
+    /// Addresses of the relay; each socket uses the first one that it reaches. For an end with two
+    /// peers at the same time, the first address differs per peer.
     pub addresses: Vec<SocketAddr>,
     /// Addresses for connections over TLS, for an end whose network blocks UDP.
     pub streams: Vec<SocketAddr>,

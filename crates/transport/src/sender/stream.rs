@@ -232,10 +232,10 @@ impl Stream {
         }
     }
 
-    /// Drops what the receiver must know from the coding window. Returns whether more repair
-    /// packets are needed: those in flight recover what is missing with a probability below
-    /// [`SURE`], and fewer than [`ASKED_MOST`] for each missing packet were asked for. See
-    /// docs/protocol.md, section 6.
+    /// Drops the source packets that the receiver must have from the coding window. Returns whether
+    /// more repair packets are needed: some are missing, those asked for and in flight recover them
+    /// with a probability below [`SURE`], and they are fewer than [`ASKED_MOST`] for each missing
+    /// packet. See docs/protocol.md, section 6.
     pub(crate) fn lacks(&mut self) -> bool {
         let missing = self.missing();
         if missing == 0 {
@@ -256,13 +256,15 @@ impl Stream {
         asked < ASKED_MOST * needed && at_least(needed, asked, 1.0 - e) < SURE
     }
 
-    /// Drops what the receiver must know from the coding window.
+    /// Drops the source packets from the start of the coding window that the receiver must have
+    /// received or recovered, by the fates known so far.
     pub(crate) fn follow_reports(&mut self) {
         self.missing();
     }
 
     /// Returns the number of repair packets that must still arrive for all lost source packets to
-    /// be recovered, and drops what the receiver must know from the coding window.
+    /// be recovered, and drops the source packets that the receiver must have from the coding
+    /// window.
     ///
     /// It is the number of lost source packets that no arrived repair packet can make up for, plus
     /// those that stay undetermined because repair packets are linearly dependent.

@@ -15,7 +15,7 @@ pub(crate) fn direct(routes: &[Route]) -> Direct {
     Direct::new(routes, Config::default(), Config::default()).unwrap()
 }
 
-/// Returns the units received by a session, as text.
+/// Drains the session's events and returns the received units as text: channel and content.
 pub(crate) fn units(session: &mut Session) -> Vec<String> {
     std::iter::from_fn(|| session.poll_event())
         .filter_map(|event| match event {
