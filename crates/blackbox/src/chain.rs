@@ -21,7 +21,7 @@ pub(crate) struct Growing(Sha256);
 #[derive(Clone)]
 pub struct Signer(SigningKey);
 
-/// The content of one signature: the bytes before it, and whether the drive ends.
+/// The content of one signature: the bytes before it, and whether the file ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Seal {
     /// Time of the signature in nanoseconds of Unix time.
@@ -32,7 +32,8 @@ pub(crate) struct Seal {
     pub(crate) bytes: u64,
     /// Hash of the bytes that precede the signature.
     pub(crate) head: Head,
-    /// `true` if the drive has ended, so that this signature is the last one.
+    /// `true` if the file ends with this signature: its drive has ended, or continues in the next
+    /// part.
     pub(crate) is_last: bool,
 }
 

@@ -595,6 +595,6 @@ const INPUTS_MAX: usize = 256;
 /// Reads from one socket before the session may send again; the kernel may join several datagrams
 /// of one sender in a read.
 const RECEIVE_TURN: usize = 64;
-/// Size in bytes of the buffer for a received datagram: larger than any datagram of the protocol,
-/// so that an overlong one is detected.
+/// Initial capacity in bytes of the buffer for a datagram to send: more than any datagram of the
+/// protocol.
 const DATAGRAM_BYTES_MAX: usize = 2048;

@@ -16,7 +16,7 @@ use tautline_transport::crypto::PublicKey;
 use crate::console::access::Names;
 use crate::console::tls::Files;
 
-/// Settings of an operator; each field has a flag of the same name.
+/// Settings of an operator; most fields have a flag of the same name.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -48,7 +48,8 @@ pub struct Config {
     /// Addresses at which the vehicle reaches the address in `tls`; that address itself if empty.
     #[serde(deserialize_with = "one_or_several")]
     pub tls_advertise: Vec<SocketAddr>,
-    /// Address of the browser console; beyond the loopback interface it uses HTTPS.
+    /// Address of the browser console; beyond the loopback interface it uses HTTPS, and on it with
+    /// a certificate.
     pub console: SocketAddr,
     /// Names by which browsers reach the console, each with its port if that is not the port of
     /// `console`; the address of `console` if empty.
@@ -57,7 +58,8 @@ pub struct Config {
     /// Scheme of a proxy before the console, by which browsers reach it under its names; no proxy
     /// if not given.
     pub console_behind: Option<Behind>,
-    /// Certificate chain in PEM form; if not given, one is made from the machine's key.
+    /// Certificate chain of the console in PEM form; if not given, one is made from the operator's
+    /// key where the console uses HTTPS.
     pub console_certificate: Option<PathBuf>,
     /// Secret key of the configured certificate in PEM form; not given without one.
     pub console_certificate_key: Option<PathBuf>,

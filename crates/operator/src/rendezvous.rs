@@ -45,7 +45,7 @@ pub(crate) struct Rendezvous {
     refused: Option<String>,
     /// Time at which to request a refused or lost vehicle again; `None` if no request is scheduled.
     take_at: Option<Instant>,
-    /// Number of refusals since the last introduction.
+    /// Number of refusals and ended leases since the last introduction.
     refusals: u32,
     disconnections: LogLimit,
     troubles: LogLimit,

@@ -32,11 +32,12 @@ pub struct Counters {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, strum::EnumCount, strum::EnumIter, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Dropped {
-    /// The source of the datagram has not proven its address.
+    /// The source of the datagram has not proven its address, or the answer to a probe names an
+    /// unknown leg.
     Unproven,
     /// The datagram belongs neither to a session nor to the relay's protocol.
     Malformed,
-    /// The other end of the lease has no socket that has proven its address.
+    /// The other end of the lease has no socket with a proven address and a valid token.
     NoPeer,
     /// The lease has exceeded its bitrate.
     OverRate,
@@ -45,7 +46,7 @@ pub enum Dropped {
     OverBytes,
     /// The token has expired.
     Expired,
-    /// The call is invalid, or a proof is under another key.
+    /// The call is invalid, or a proof or the answer to a probe is under another key.
     Forged,
     /// The proof is a repetition, or the probe was already answered.
     Replayed,

@@ -81,7 +81,7 @@ struct Leg {
     /// repetition.
     number: u64,
     heard_at: Instant,
-    /// Expiry of the token by which the leg was admitted.
+    /// Latest expiry of the tokens that the leg has presented.
     ends_at: Instant,
     probing: Probing,
 }

@@ -163,7 +163,8 @@ pub enum Timer {
 struct Vehicle {
     key: PublicKey,
     presence: Option<Presence>,
-    /// Unix time of the vehicle's last disconnection; `None` before its first connection.
+    /// Unix time of the vehicle's last disconnection; `None` before the first since the
+    /// switchboard's start.
     away_since: Option<Duration>,
     /// Highest epoch of all leases of the vehicle.
     epoch: u64,

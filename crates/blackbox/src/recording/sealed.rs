@@ -45,7 +45,7 @@ struct Reading<'a> {
     records: Vec<Record>,
     /// Records not yet covered by a signature.
     pending: Vec<Record>,
-    /// `true` if the newest signature is the last one, over the drive's end.
+    /// `true` if the newest signature is the last one, over the end of the drive or part.
     is_ended: bool,
     seals: Vec<Sealed>,
     verdict: Verdict,

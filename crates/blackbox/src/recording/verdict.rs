@@ -49,7 +49,7 @@ pub enum Format {
 /// Kind of end of a file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub enum End {
-    /// Complete, with the end of the drive and a signature over it.
+    /// Complete, with the end of the drive or of its part, and a signature over it.
     Closed,
     /// Incomplete: the power was cut, the file is still written to, or its end was removed.
     #[default]
@@ -102,7 +102,7 @@ pub enum What {
     /// The signature does not cover the preceding records, or is not by the file's key.
     #[error("the signature over the preceding records is not from the file's key")]
     Signature,
-    /// The file ends without the drive's end.
+    /// The file ends without the end of its drive or part, and a signature over it.
     #[error("the file ends without a signature over the drive's end: its end was cut off")]
     End,
     /// The file is larger than any that a writer produces.

@@ -41,7 +41,7 @@ pub struct Handle {
 /// An event for the application.
 #[derive(Debug)]
 pub enum Event {
-    /// The server has proven its key, and the greeting is being sent.
+    /// The server has proven its key, and the greeting was sent.
     Connected {
         /// Local address of the connection: the one this machine uses towards the server.
         local: SocketAddr,

@@ -55,8 +55,9 @@ impl Request {
 
 /// Hub that distributes slices, telemetry and status to the connected consoles.
 ///
-/// One console drives at a time, and sees the picture. The others see who drives, telemetry and
-/// status, and may ask to drive. Consoles that may only watch have no effect on anything.
+/// One console drives at a time, and sees the picture, as does its agreed successor. The others see
+/// who drives, telemetry and status, and may ask to drive. Consoles that may only watch have no
+/// effect on anything.
 pub struct Hub {
     consoles: Mutex<Consoles>,
     /// Name of the vehicle; empty before one is picked.
@@ -155,7 +156,7 @@ struct Place {
     /// True until the newest hello is sent; nothing else goes before it.
     hello_is_due: bool,
     /// Strips, bit n for strip n, of which this console gets no slice before their next IDR,
-    /// because it missed one.
+    /// because it missed one or has only begun to see the pictures.
     waiting_for_idr: u8,
     /// Rate limits of the console's commands.
     lane: Lane,

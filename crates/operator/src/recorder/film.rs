@@ -32,7 +32,7 @@ pub(super) struct Film {
 /// Counts of recorded pictures and of slices missing in them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Counters {
-    /// Complete pictures written to the file.
+    /// Pictures written to the file, with or without strips that stand still.
     pub(super) pictures: u64,
     /// Strips without a slice in the recorded pictures, which repeat the previous picture.
     pub(super) still: u64,
