@@ -24,7 +24,7 @@ pub use prometheus_client::registry::Unit;
 /// Serves [`routes`] on `address`, as soon as this machine has it, until the listener fails.
 ///
 /// # Errors
-/// One line that reports the address in use, or the failure of the listener.
+/// One line that says why `address` cannot be used, or the failure of the listener.
 pub async fn serve(address: SocketAddr, routes: Router) -> anyhow::Result<()> {
     let refused = |cause| {
         let what = format!("metrics cannot be served on {address}");

@@ -329,8 +329,8 @@ impl<V> Rig<V> {
         self.folder.path().join(name)
     }
 
-    /// Returns the lines that a machine prints from now on: its speed in metres per second, and its
-    /// position in metres.
+    /// Returns the lines that the machine prints, from the first: its speed in metres per second,
+    /// and its position in metres. May be called once.
     pub(crate) fn printed(&mut self) -> Box<dyn Iterator<Item = (f64, f64)> + Send> {
         let output = self.machine.stdout.take().expect("piped");
         let lines = BufReader::new(output).lines().map_while(Result::ok);
