@@ -85,7 +85,8 @@ pub struct Counters {
     too_large: AtomicU64,
     /// Units whose sending would take longer than the deadline at the topic's rate cap.
     over_cap: AtomicU64,
-    /// Units whose wait behind queued ones would take longer than the deadline.
+    /// Units refused because the queues were full, or the wait behind queued ones would take longer
+    /// than the deadline.
     congested: AtomicU64,
     /// Units refused because there was no session or no link.
     nowhere: AtomicU64,

@@ -157,7 +157,7 @@ impl Member {
         self.tick_due.min(self.heartbeat_due)
     }
 
-    /// Handles all expired timers.
+    /// Handles all expired timers. Missed ticks are not made up for.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.expire(now);
         let tick = self.config.heartbeat / TICKS as u32;

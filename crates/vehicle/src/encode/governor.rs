@@ -139,7 +139,8 @@ impl Governor {
         *self = Self { follows, gives_rows, need, reduction, reduction_max, ..new };
     }
 
-    /// Sets the total rate for all slices.
+    /// Sets the total rate for all slices. After a pause, a rate of zero, of 250 ms or more,
+    /// earlier observations of the links no longer count.
     pub fn set_budget(&mut self, budget: Bitrate, now: Instant) {
         let was_paused = self.granted == 0.0;
         self.granted = budget.as_f64();

@@ -142,8 +142,8 @@ fn skip_high_profile(reader: &mut Reader<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the pixel columns at the right and rows at the bottom that are not shown; for 4:2:0 they
-/// are coded in pairs.
+/// Reads the pixel columns at the right and rows at the bottom that are not shown, at most 14 each;
+/// for 4:2:0 they are coded in pairs. Cropping at the left or at the top is refused.
 fn read_cropping(reader: &mut Reader<'_>) -> Result<[u32; 2], Error> {
     let mut cropped = [0; 2];
     if reader.bit()? {
