@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{ConfigError, Motion};
 
 mod needs;
+mod orders;
 mod presets;
 
 /// Settings of a guard; docs/guard.md explains each value.

@@ -592,8 +592,8 @@ const IDLE: Duration = Duration::from_secs(1);
 /// Maximum inputs of the application that wait, and that are taken in one turn: the units of a
 /// tenth of a second at 60 pictures of six slices a second, and more.
 const INPUTS_MAX: usize = 256;
-/// Reads from one socket before the session may send again; the kernel may join several datagrams
-/// of one sender in a read.
+/// Number of reads from one socket before the session may send again; the kernel may join several
+/// datagrams of one sender in a read.
 const RECEIVE_TURN: usize = 64;
 /// Initial capacity in bytes of the buffer for a datagram to send: more than any datagram of the
 /// protocol.

@@ -109,7 +109,7 @@ impl Course {
         }
     }
 
-    /// Returns whether the point (`x`, `y`) is on the asphalt or within the width of a kerb beside
+    /// Returns whether the point (`x`, `y`) is on the asphalt or within the width of a kerb next to
     /// it, even where there is no kerb.
     pub fn is_road(&self, x: f64, y: f64) -> bool {
         let lateral = f64::from(self.map.lateral(x as f32, y as f32));

@@ -452,8 +452,8 @@ impl Hub {
 
     /// Handles a message of the console of client connection `number`: answers clock messages,
     /// records its decoder and the driving console's requests to the encoders, handles requests to
-    /// drive and answers to them, and passes all else on to the operator. What is malformed,
-    /// refused or too much is counted and dropped.
+    /// drive and answers to them, and passes all else on to the operator. Messages that are
+    /// malformed, refused or too many are counted and dropped.
     pub(crate) fn handle(&self, number: u64, message: &[u8]) {
         let mut consoles = lock(&self.consoles);
         let Some(place) = consoles.places.iter().find(|place| place.number == number) else {

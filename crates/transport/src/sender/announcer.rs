@@ -59,7 +59,7 @@ impl Announcer {
         (!self.channels.is_empty()).then_some(self.due_at)
     }
 
-    /// If a part is due, postpones it until [`LINK_PAUSE`] from now, because no link can speak.
+    /// Postpones a due part until [`LINK_PAUSE`] from now, because no link can speak.
     pub(crate) fn wait(&mut self, now: Instant) {
         if self.due_at <= now {
             self.due_at = now + LINK_PAUSE;
