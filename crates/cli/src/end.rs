@@ -77,7 +77,8 @@ impl End {
     ///
     /// # Errors
     /// Returns [`Unheld`] if the order was sent and the vehicle does not report that the machine is
-    /// held.
+    /// held; before that, one line if the settings are incomplete or invalid, or the switchboard
+    /// does not answer or refuses.
     pub(crate) async fn run(self) -> anyhow::Result<()> {
         let mut config: Config = load(self.config.as_deref())?;
         beside(self.config.as_deref(), [&mut config.key]);

@@ -104,7 +104,7 @@ impl Running {
     ///
     /// # Errors
     /// Fails if a process that has never run for 3 s ends because its settings are invalid; its own
-    /// output has the reason.
+    /// output has the reason. Fails also if a process cannot be watched or started.
     async fn watch(&mut self) -> anyhow::Result<()> {
         let mut turns = interval(TURN);
         loop {

@@ -102,7 +102,7 @@ impl Fleet {
     /// settings is picked.
     ///
     /// # Errors
-    /// Fails if a key of the settings is malformed.
+    /// Fails if a key of the settings is malformed, or if a vehicle has two different ones.
     pub(crate) fn new(config: &Config) -> anyhow::Result<Self> {
         let picked = config.vehicle.clone().map(|name| Picked { name, by_person: false });
         Ok(Self {

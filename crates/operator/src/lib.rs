@@ -52,8 +52,8 @@ use crate::round_trip_log::RoundTripLog;
 /// used.
 ///
 /// # Errors
-/// Returns a one-line error that names the setting and the remedy if the settings are invalid.
-/// Resources that are not available yet (a link, the console's address, the switchboard, the
+/// Returns one line: the setting that cannot work and the remedy, or the server or task that failed
+/// later. Resources that are not available yet (a link, the console's address, the switchboard, the
 /// vehicle) are awaited.
 pub async fn run(
     config: Config,

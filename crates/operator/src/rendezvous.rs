@@ -98,7 +98,8 @@ impl Rendezvous {
     /// exists.
     ///
     /// # Errors
-    /// Fails if a key is malformed.
+    /// Fails if a key or the switchboard's address is malformed, or if a vehicle has two different
+    /// keys.
     pub(crate) fn start(
         config: &Config,
         identity: &Identity,

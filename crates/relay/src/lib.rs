@@ -34,7 +34,8 @@ pub use table::Table;
 /// `seed`: 32 bytes from the system's randomness.
 ///
 /// # Errors
-/// One line: the fault in `config`, or the address that cannot be bound.
+/// One line: that of [`Server::bind`], or a later failure of the relay's thread or of the metrics'
+/// server.
 pub async fn run(
     config: Config,
     identity: Identity,

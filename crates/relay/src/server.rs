@@ -56,7 +56,8 @@ impl Server {
     /// `seed`: 32 bytes from the system's randomness.
     ///
     /// # Errors
-    /// One line: the fault in `config`, or the address that cannot be bound.
+    /// One line: the fault in `config`, the address, path or folder that cannot be used, or that
+    /// the system provides no poller.
     pub fn bind(
         config: &Config,
         identity: &Identity,

@@ -42,8 +42,8 @@ pub use store::Store;
 /// other settings apply at the next start.
 ///
 /// # Errors
-/// One line: the fault in `config`, the address that cannot be bound, or a failure to store the
-/// state.
+/// One line: the fault in `config`, the address or folder that cannot be used, or a later failure
+/// to store the state or to serve the metrics.
 pub async fn run(
     config: Config,
     identity: Identity,

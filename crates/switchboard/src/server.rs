@@ -98,8 +98,8 @@ impl Server {
     /// the state in `store` and stores all later changes there.
     ///
     /// # Errors
-    /// One line: the fault in `config`, the address that cannot be bound, or why the store cannot
-    /// be read.
+    /// One line: the fault in `config`, the address or folder that cannot be used, or why the store
+    /// cannot be read.
     pub async fn bind(
         config: &Config,
         identity: &Identity,

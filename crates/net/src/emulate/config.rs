@@ -140,7 +140,7 @@ impl Config {
     /// Reads the traces and recordings of the links; relative paths start at `folder`.
     ///
     /// # Errors
-    /// One line with the link, the path and the line number.
+    /// One line that names the link, and the file and its line or the field at fault.
     pub fn load_files(&mut self, folder: &Path) -> anyhow::Result<()> {
         for link in &mut self.links {
             for model in [&mut link.up, &mut link.down].into_iter().flatten() {
