@@ -60,7 +60,8 @@ impl Link {
         self.stream.answered_at.is_some_and(|at| at >= since)
     }
 
-    /// Returns the interval between pings while the link is up.
+    /// Returns the interval between pings while the link is up; while it is not, the interval from
+    /// which the back-off starts.
     pub(super) fn ping_interval(&self, config: &Config) -> Duration {
         match self.is_standby() {
             true => config.ping_interval.max(STANDBY_PING_INTERVAL),

@@ -73,14 +73,14 @@ pub(crate) enum Arrival {
 }
 
 impl Routing {
-    /// Creates the routing of an initiator's link, whose route the application configured: valid
-    /// from the start.
+    /// Creates the routing of an initiator's link whose route the application configured, or
+    /// offered as a candidate pair: valid from the start.
     pub(crate) fn given(route: Route, now: Instant) -> Self {
         Self { active: Leg::new(route, Proof::Shown, now), candidate: None }
     }
 
-    /// Creates the routing of a responder's link, whose route was learned from a datagram and is
-    /// not validated yet.
+    /// Creates the routing of a link whose route is not validated yet: a responder's, learned from
+    /// a datagram, or an initiator's, learned from a hole punch.
     pub(crate) fn learned(route: Route, now: Instant) -> Self {
         let proof = Proof::Owed { received: 0, sent: 0 };
         Self { active: Leg::new(route, proof, now), candidate: None }
