@@ -181,7 +181,8 @@ impl<A: Application<T>, T: Transport> Node for Endpoint<A, T> {
         self.handle_marked(route, datagram, Ecn::NotEct, now);
     }
 
-    /// Handles a datagram. Datagrams that the faults add or substitute take on its codepoint.
+    /// Handles a datagram, or keeps it until the end of a stall. Datagrams that the faults add or
+    /// substitute take on its codepoint.
     fn handle_marked(&mut self, route: world::Route, datagram: &[u8], ecn: Ecn, now: Instant) {
         if self.is_stalled(now) {
             return self.waiting.push((route, datagram.to_vec(), ecn));

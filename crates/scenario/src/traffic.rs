@@ -108,7 +108,8 @@ impl Traffic {
         Some(next).filter(|at| self.until.is_none_or(|until| *at < until))
     }
 
-    /// Sends the units that are due; a command goes before media.
+    /// Sends the units that are due, at most one of a kind, and none after the end; a command goes
+    /// before media. A media unit due at a budget of zero is recorded as a pause.
     pub fn produce(&mut self, session: &mut impl Transport, at: Moment) {
         let now = at.local();
         if self.until.is_some_and(|until| now >= until) {

@@ -229,7 +229,8 @@ impl<'a> Reading<'a> {
         (!has_room).then_some(&counters.pictures_unencoded)
     }
 
-    /// Reads the strips of the current picture, which lasts for `interval` and carries `tick`.
+    /// Reads the strips of the current picture, which lasts for `interval` and carries `tick`, at
+    /// the size that the encoder control asks for.
     fn read_picture(&mut self, picture: u32, interval: Duration, tick: u32) -> anyhow::Result<()> {
         let factor = self.outlet.control.reduction();
         self.reduced = Reduced::of(self.reduced.take(), &self.whole, factor)?;

@@ -276,7 +276,8 @@ impl Config {
         self.camera_mode.parse().map_err(|error| anyhow::anyhow!("camera_mode: {error}"))
     }
 
-    /// Returns the encoder to use for every strip, with its loss recovery.
+    /// Returns the encoder to use for every strip, with its loss recovery; openh264 does not use
+    /// the configured one.
     pub fn backend(&self) -> Backend {
         let (period, references) = (self.refresh_period, self.references);
         let loss_recovery = match self.loss_recovery {

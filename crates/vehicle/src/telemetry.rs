@@ -71,7 +71,8 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Counts a report; if a second has passed since the last measurement, measures again.
+    /// Counts a report; if a second has passed since the last measurement, measures the rates of
+    /// pictures and the overload again.
     pub fn advance(&mut self, reporter: &Reporter, now: Instant) {
         self.sequence += 1;
         if now.since(self.measured_at) < SPAN {
@@ -186,7 +187,8 @@ impl Reporter {
         Telemetry { mode_reason, ..self.telemetry(recent, now) }
     }
 
-    /// Returns the age of commands and the count of refused units, for the probe.
+    /// Returns the age of commands, unknown unless somebody drives, and the count of refused units
+    /// except for video, for the probe.
     pub fn health(&self, now: Instant) -> Health {
         let heard = self.guard_client.heard(now);
         let status = heard.as_ref().map(Heard::status);

@@ -323,7 +323,8 @@ impl Stream {
         }
     }
 
-    /// Handles a picture that is not an IDR.
+    /// Handles a picture that is not an IDR. After a gap, or in another format, it makes the strip
+    /// corrupt.
     fn continue_with(&mut self, picture: &CodedPicture) {
         let came = Numbers::of(&picture.header);
         let same_format = picture.sequence == self.sequence;

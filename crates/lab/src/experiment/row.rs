@@ -197,7 +197,9 @@ impl Row {
         }
     }
 
-    /// Compares the measured value with the expected one, by the row's tolerance.
+    /// Compares the measured value with the expected one, by the row's tolerance. A row without a
+    /// tolerance, or right by construction, is only shown; one with a tolerance but no expected
+    /// value is out.
     pub fn verdict(&self) -> Verdict {
         if matches!(self.tolerance, Tolerance::None | Tolerance::ByConstruction) {
             return Verdict::Shown;

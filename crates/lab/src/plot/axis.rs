@@ -228,7 +228,8 @@ fn superscript(digit: char) -> char {
     }
 }
 
-/// Puts thin spaces between groups of three digits in integers of five or more.
+/// Puts thin spaces between groups of three digits in integers of five or more; other text stays
+/// unchanged.
 pub(crate) fn thousands(digits: &str) -> String {
     if digits.len() < 5 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return digits.to_owned();

@@ -129,7 +129,8 @@ impl Member {
         self.counters
     }
 
-    /// Handles a datagram of another member; any bytes are safe.
+    /// Handles a datagram of another member; any bytes are safe. Invalid datagrams are counted and
+    /// dropped, and so are vote requests while a leader may hold a lease.
     pub fn handle_datagram(&mut self, datagram: &[u8], now: Instant) {
         self.expire(now);
         let message = QuorumStep::decode(datagram).ok().filter(|step| step.to == self.config.id);

@@ -147,7 +147,8 @@ impl DeviceSensor {
         })
     }
 
-    /// Returns the current picture's pixels, in their layout in memory.
+    /// Returns the current picture's pixels, in their layout in memory; for a format that is
+    /// decoded, those of the decoded picture.
     fn image(&self) -> Image<'_> {
         let Mode { code, size, .. } = self.set.mode;
         let [width, height] = size.map(|side| side as usize);

@@ -340,7 +340,9 @@ impl Governor {
         AMPLE + (AMPLE_THIN - AMPLE) * self.thinness()
     }
 
-    /// Returns the picture intervals to choose from at the current size, ascending.
+    /// Returns the picture intervals to choose from at the current size, ascending. They leave at
+    /// least [`RATE_WHOLE`] pictures per second, or [`RATE_LEAST`] if the size cannot be reduced
+    /// further, unless the source has fewer.
     fn intervals(&self) -> Vec<u32> {
         let least = if self.reduction < self.reduction_max { RATE_WHOLE } else { RATE_LEAST };
         let most = ((self.source / least + 1e-6) as u32).max(1);

@@ -167,7 +167,8 @@ impl Strip {
         Ok(slice)
     }
 
-    /// Writes the strip's slice of a picture, with a header based on `still`.
+    /// Writes the strip's slice of a picture, with a header based on `still`. Without a slice the
+    /// strip stays as it was, or is grey in an IDR.
     fn write(&self, writer: &mut BitWriter, still: Header, slice: Option<&Slice>) {
         let still = Header { first: self.first, ..still };
         if let Some((header, payload, position)) = slice {

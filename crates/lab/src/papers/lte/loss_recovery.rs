@@ -193,7 +193,8 @@ impl Receiver {
         self.clean.push(!self.corrupt);
     }
 
-    /// Returns the feedback available before picture `number` is coded.
+    /// Returns the feedback available before picture `number` is coded: that of a round trip ago,
+    /// or clean in the first one.
     fn tells(&self, number: usize, lost: &[bool]) -> Heard {
         let Some(picture) = number.checked_sub(ROUND_TRIP) else { return Heard::Clean };
         match (lost.get(picture), self.clean.get(picture)) {

@@ -155,7 +155,8 @@ pub const HEADS: [&str; 15] = [
 ];
 
 impl Line {
-    /// Returns the cells of the printed line, in the order of [`HEADS`].
+    /// Returns the cells of the printed line, in the order of [`HEADS`]: `-` for what it lacks, and
+    /// the reason in the last cell if there are no results.
     pub fn cells(&self) -> [String; HEADS.len()] {
         let mut cells = [(); HEADS.len()].map(|()| "-".to_owned());
         cells[0] = self.bottleneck.name.clone();
@@ -202,7 +203,8 @@ impl Summary {
     }
 }
 
-/// Returns the lines as a table.
+/// Returns the lines as a table with one row per quantity; a line without results has one row with
+/// the reason.
 pub fn summary_table(lines: &[Line]) -> Table {
     let mut table = Table::new(
         "summary",

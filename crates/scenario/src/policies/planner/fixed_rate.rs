@@ -35,7 +35,8 @@ impl Code {
         Self { rate, ..Self::default() }
     }
 
-    /// Returns the minimum number of source packets for a unit of `unit_bytes` under a block code.
+    /// Returns the minimum number of source packets for a unit of `unit_bytes` under a block code:
+    /// fewer than the configured minimum for a small unit, but at least two if that allows.
     fn source_count_for(&self, unit_bytes: usize) -> usize {
         let filled = unit_bytes.saturating_add(Prefix::BYTES) / self.symbol_bytes_min.max(1);
         filled.clamp(self.source_count_min.min(2), self.source_count_min)

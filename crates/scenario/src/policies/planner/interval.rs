@@ -9,7 +9,8 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// Updates the smoothed interval by a unit offered at `now`.
+    /// Updates the smoothed interval by a unit offered at `now`; an interval above [`PAUSE`] counts
+    /// as that.
     pub(super) fn on_unit(&mut self, now: Instant) {
         if let Some(at) = self.unit_at {
             let sample = now.since(at).min(PAUSE).as_secs_f64();
