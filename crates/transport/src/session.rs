@@ -119,8 +119,8 @@ impl Session {
 
 /// Inputs: what the application hands over, datagrams received, and the time.
 impl Session {
-    /// Opens a channel, or replaces an open one of the same number, with a new cap or descriptor.
-    /// The peer refuses a changed order or priority within a session.
+    /// Opens a channel, or replaces an open one of the same number, to give it another cap. The
+    /// peer keeps the order, priority and descriptor that were announced first in a session.
     ///
     /// The command and media channels are open from the start. The channel is announced to the
     /// peer, and again at the start of each later session. From the announcement on, the peer

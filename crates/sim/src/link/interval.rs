@@ -204,7 +204,7 @@ impl Gates {
     }
 
     /// Returns the first instant from `at` on at which the link is open, and the time of its next
-    /// closing.
+    /// closing, both in ns; `u64::MAX` if it does not close any more.
     pub(super) fn open_from(&mut self, at: u64) -> (u64, u64) {
         if (self.open.0..self.open.1).contains(&at) {
             return (at, self.open.1);
