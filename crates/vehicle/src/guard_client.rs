@@ -252,7 +252,8 @@ impl GuardClient {
     }
 
     /// Handles an authentic command, sent at `sent_at` by this clock with the error of the offset;
-    /// `None` counts as stale.
+    /// `None` counts as stale. Its emergency stop counts at any age, the rest only if the command
+    /// is newer than the last and the session has not ended.
     fn handle_command(&self, command: &message::Command, sent_at: Option<(Instant, Duration)>) {
         let mut proposed = lock(&self.proposed);
         let asked = convert::proposed(command);

@@ -38,8 +38,8 @@ impl Media {
         Duration::from_nanos(1_000_000_000 / self.per_second.max(1))
     }
 
-    /// Returns the size of unit `number` under `budget`, or `None` if the budget is zero: then the
-    /// source pauses.
+    /// Returns the size of unit `number` under `budget`, at least [`bytes_min`](Self::bytes_min),
+    /// or `None` if the budget is zero: then the source pauses.
     pub fn unit_bytes(&self, number: u64, budget: Bitrate) -> Option<ByteCount> {
         if budget == Bitrate::ZERO {
             return None;

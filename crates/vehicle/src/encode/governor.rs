@@ -117,7 +117,8 @@ impl Governor {
     }
 
     /// Sets the source's picture rate, whether its strips arrive one after another, and its layout,
-    /// also when another source was opened.
+    /// also when another source was opened. Reduction and picture interval are limited to what the
+    /// source allows.
     pub fn set_source(&mut self, pictures_per_second: f64, gives_rows: bool, layout: &Layout) {
         self.source = pictures_per_second.max(1.0);
         self.gives_rows = gives_rows;
@@ -170,7 +171,7 @@ impl Governor {
     }
 
     /// Adds the send time of a slice that was handed over to the backlog of the links, which is at
-    /// most [`BUSY_MAX`].
+    /// most [`BUSY_MAX`]. No effect while no rate is known.
     pub fn note_slice(&mut self, bytes: ByteCount, now: Instant) {
         // The momentary budget left by a burst does not show how long the burst takes.
         let rate = match self.bursts() || self.granted == 0.0 {

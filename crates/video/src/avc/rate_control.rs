@@ -112,7 +112,8 @@ impl Model {
     }
 
     /// Updates the model with the bits of a coded slice of this activity; does nothing for a
-    /// constant quantizer.
+    /// constant quantizer. Rows from the one in which the bits ran short on count as more expensive
+    /// than predicted.
     pub(super) fn learn(&mut self, rate_control: &RateControl, activity: &[f64]) {
         if rate_control.fixed {
             return;

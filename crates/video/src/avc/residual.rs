@@ -150,8 +150,9 @@ impl Residual {
         add_rows(kernel, &coefficients, &mut samples.luma);
     }
 
-    /// Transforms and quantizes both chroma planes; `qp` is the luma quantizer. `samples` holds the
-    /// prediction on entry and the reconstruction on return.
+    /// Transforms and quantizes both chroma planes; `qp` is the luma quantizer. Coefficients other
+    /// than the means are dropped if they are not worth their bits. `samples` holds the prediction
+    /// on entry and the reconstruction on return.
     pub(super) fn chroma(
         &mut self,
         kernel: impl Kernel,

@@ -38,7 +38,8 @@ impl SliceHeader {
     /// Parses the start of a slice's payload.
     ///
     /// # Errors
-    /// Fails if it is truncated, out of range, or belongs to a B or switching slice.
+    /// Fails if it is truncated, out of range, or belongs to a B or switching slice, or to an IDR
+    /// with a P slice or a frame number other than 0.
     pub(crate) fn parse(payload: &[u8], nal_kind: u8, sequence: &Sequence) -> Result<Self, Error> {
         let mut reader = Reader::new(payload, "slice header");
         let first_macroblock =

@@ -111,7 +111,7 @@ fn added_by_gaps(shown: &[Passage], stamp: f64) -> f64 {
 }
 
 /// Returns the results of the paper's method, in ms, for events at random times in the middle of
-/// the picture.
+/// the picture; empty without a passage of the middle strip.
 fn count_pictures(seed: u64, shown: &[Passage]) -> Vec<f64> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let middle: Vec<&Passage> = shown.iter().filter(|shown| shown.strip == MIDDLE_STRIP).collect();
