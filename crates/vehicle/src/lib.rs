@@ -183,8 +183,8 @@ fn propose(
     })
 }
 
-/// Serves the connection to the switchboard until it fails; then replaces it by a new one and
-/// returns the error.
+/// Serves the connection to the switchboard until it fails; then replaces it by a new one, if that
+/// can be started, and returns the error.
 async fn meet(rendezvous: &mut Rendezvous, own: &Own<'_>) -> anyhow::Error {
     let Own { config, identity, driver, clock, .. } = *own;
     loop {

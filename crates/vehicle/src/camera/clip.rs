@@ -230,8 +230,8 @@ struct Patient {
 }
 
 impl Patient {
-    /// Reads what arrives within `timeout` into `bytes`: at least one byte, or none at the end.
-    /// Fails with [`ErrorKind::TimedOut`] if nothing arrives.
+    /// Reads what arrives within the whole seconds of `timeout` into `bytes`: at least one byte, or
+    /// none at the end. Fails with [`ErrorKind::TimedOut`] if nothing arrives.
     fn fetch(output: &mut ChildStdout, timeout: Duration, bytes: &mut [u8]) -> io::Result<usize> {
         let limit = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: 0 };
         let mut ready = [PollFd::from_borrowed_fd(output.as_fd(), PollFlags::IN)];

@@ -161,7 +161,7 @@ impl Governor {
         self.shown = self.shown.max(shown.as_f64());
     }
 
-    /// Records the size that a picture would have at the acceptable quantizer.
+    /// Records the size that a picture would have at the acceptable quantizer, in a moving mean.
     pub fn note_need(&mut self, bytes: ByteCount) {
         let bytes = bytes.get() as f64;
         self.need = Some(match self.need {
