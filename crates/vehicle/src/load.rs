@@ -17,8 +17,8 @@ impl Load {
         self.strips.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Removes a finished strip, and records the time it took if the encoder received it
-    /// completely.
+    /// Removes a finished strip, and adds the time it took to the moving mean if the encoder
+    /// received it completely.
     pub(crate) fn remove(&self, took: Option<Duration>) {
         if let Some(took) = took {
             let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);

@@ -74,7 +74,8 @@ impl SourceState {
         }
     }
 
-    /// Records that the source has delivered a picture, and logs that an outage is over.
+    /// Records that the source has delivered a picture, and logs that an outage is over if its
+    /// begin was logged.
     pub fn handle_found(&self, now: Instant) {
         let lost_for = self.lost_for(now);
         self.lost_at.store(0, Ordering::Relaxed);

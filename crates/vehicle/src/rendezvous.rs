@@ -261,7 +261,8 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// Returns the routes and candidate pairs to an operator, including those through relays.
+    /// Returns the routes and candidate pairs to an operator, including those through relays; pairs
+    /// through relays only if there are direct ones.
     fn ways(&self, peer: &Peer, own: &Own<'_>) -> Ways {
         let locals = &own.driver.local_addresses();
         let (relayed, relayed_streams) = PublicKey::from_bytes(peer.key)

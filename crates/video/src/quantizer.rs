@@ -81,7 +81,7 @@ impl Quantizer {
             .unwrap_or(QP_MAX)
     }
 
-    /// Updates the model with a predicted slice.
+    /// Updates the model with a predicted slice; an unexpectedly small one has a limited effect.
     pub(crate) fn predicted_done(&mut self, qp: i32, size: ByteCount) {
         let bytes = (size.get() as f64 - self.fixed()).max(1.0);
         let surprise = bytes.log2() + self.fall(qp) - self.change - self.level();

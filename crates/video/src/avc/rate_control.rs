@@ -168,7 +168,8 @@ impl RateControl {
         self.last_bits = bits as f64;
     }
 
-    /// Updates the prediction with the measured activity of a row's macroblocks.
+    /// Updates the prediction with the measured activity of a row's macroblocks; does nothing for a
+    /// constant quantizer.
     pub(super) fn look(&mut self, row: usize, activity: &[f64]) {
         if self.fixed {
             return;
@@ -192,7 +193,8 @@ impl RateControl {
         self.qp
     }
 
-    /// Records that the macroblock `index` is coded, after which `bits` are written in all.
+    /// Records that the macroblock `index` is coded, after which `bits` are written in all; does
+    /// nothing for a constant quantizer.
     pub(super) fn done(&mut self, index: usize, bits: usize) {
         if self.fixed {
             return;
