@@ -147,8 +147,8 @@ impl Operator {
     }
 }
 
-/// Reads the settings of a file and resolves their paths against its folder; returns the defaults
-/// without a file.
+/// Reads the settings of a file, or the defaults without one, and resolves their paths against its
+/// folder; that of the recording by where this process may write.
 pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let mut config: Config = load(file)?;
     let files = [&mut config.console_certificate, &mut config.console_certificate_key];

@@ -57,9 +57,10 @@ impl Lease {
         Self { keys, ends, allowance: burst(limits), allowed_at: now, ends_at: now }
     }
 
-    /// Returns the route for a session's datagram of `link` from the socket at `seat`, and counts
-    /// its bytes for both sockets. The route leads to the socket from which the other end last sent
-    /// on that link, or else to a present one, of the same kind if possible.
+    /// Returns the route for a session's datagram of `link` from the socket at `seat`, notes that
+    /// socket as the link's, and counts the forwarded bytes for both sockets. The route leads to
+    /// the socket from which the other end last sent on that link, or else to a present one, of the
+    /// same kind if possible.
     ///
     /// # Errors
     /// The reason why the datagram must be dropped.

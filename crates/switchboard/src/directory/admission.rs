@@ -62,9 +62,9 @@ impl Directory {
         Ok(Answer::Code(number, secret))
     }
 
-    /// Handles an enrolment request of a machine: a right code lists its key and is used up. A key
-    /// that is listed already gets the same answer without a check. Any other request is refused,
-    /// and its connection closed.
+    /// Handles an enrolment request of a machine: a right code is used up, and lists its key if its
+    /// name is free and the list is not full. A key that is listed already gets the same answer
+    /// without a check. Any other request is refused, and its connection closed.
     pub(super) fn enroll(&mut self, id: ConnectionId, number: u16, secret: [u8; 4], now: Instant) {
         let Some(connection) = self.connections.get(&id) else { return };
         let (key, remote) = (connection.key, connection.remote);

@@ -192,7 +192,8 @@ impl Rig {
     }
 
     /// Returns the time from the introduction until pictures have arrived at the operator and
-    /// feedback at the vehicle; `None` if that exceeds `most`.
+    /// feedback at the vehicle; `None` if that exceeds `most` by more than 0.3 s, the time of one
+    /// look.
     pub(crate) fn meets_within(&self, most: Duration) -> Option<Duration> {
         let mut came = [false; 2];
         // Arrivals after the time limit count as none; a look takes a while.
