@@ -336,6 +336,9 @@ unit: console
 	@if unshare -rn ip link >/dev/null 2>&1; then \
 		$(TEST) --test interfaces -- --ignored --skip inside; \
 	else echo "not run: the tests of interfaces that go and come need user namespaces (unshare -rn ip link)"; fi
+	@if unshare -rn ip link add dev vcan7 type vcan >/dev/null 2>&1; then \
+		$(TEST) --test can_bus -- --ignored --skip inside; \
+	else echo "not run: the test of CAN sockets needs vcan in a user namespace (modprobe vcan can_raw)"; fi
 	@if [ -d ../shared/data/links ]; then \
 		$(TEST) --lib -- --ignored record; \
 	else echo "not run: the tests on recordings need those in ../shared/data"; fi

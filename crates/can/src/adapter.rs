@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use tautline_guard::{Controls, Fault, Faults, Gear, MachineState, Notices, Reported, Signals};
 use tautline_units::Instant;
@@ -80,8 +81,13 @@ impl Adapter {
     }
 
     /// Takes controls, which the next frames follow. `is_alone`: true if they are not the guard's,
-    /// but those with which the machine brakes by itself. The first ones start the sending.
+    /// but those with which the machine brakes by itself. The guard's first ones start the sending;
+    /// those of the machine before them are ignored, so that nothing is sent on a bus whose machine
+    /// nobody drives by a guard.
     pub fn handle_controls(&mut self, controls: &Controls, is_alone: bool, now: Instant) {
+        if is_alone && self.controls.is_none() {
+            return;
+        }
         self.controls = Some(controls.sane());
         self.is_stopping = is_alone || !self.faults(now).is_empty();
         if !self.is_stopping {
@@ -89,10 +95,12 @@ impl Adapter {
         }
     }
 
-    /// Begins the end: from now on, only one last frame of each message that has one is sent.
+    /// Begins the end: from now on, only one last frame of each message that has one is sent, and
+    /// none if no frame was sent before.
     pub fn handle_end(&mut self) {
-        self.controls = None;
-        self.last_frames = 0;
+        if self.controls.take().is_some() {
+            self.last_frames = 0;
+        }
     }
 
     /// Returns the next frame that is due at `now`; `None` if there is none.
@@ -153,6 +161,12 @@ impl Adapter {
             }
         }
         state
+    }
+
+    /// Returns the shortest period of the messages that are sent; `None` if none is sent
+    /// periodically.
+    pub fn period(&self) -> Option<Duration> {
+        self.outgoing.iter().filter_map(Outgoing::period).min()
     }
 
     /// Returns the counts since the start.

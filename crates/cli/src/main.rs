@@ -6,6 +6,7 @@
 mod output;
 
 mod blackbox;
+mod can;
 mod car;
 mod coding;
 mod demo;
@@ -68,6 +69,7 @@ enum Command {
     Guard(guard::Guard),
     /// Run a simulated car behind the guard's port, like any other machine
     Car(car::Car),
+    Can(can::Can),
     /// Run the operator's side: downlink, commands and the browser console
     Operator(operator::Operator),
     /// Run the switchboard, which brings vehicles and operators together
@@ -115,6 +117,7 @@ fn main() -> ExitCode {
         Command::Vehicle(_)
         | Command::Guard(_)
         | Command::Car(_)
+        | Command::Can(_)
         | Command::Operator(_)
         | Command::Switchboard(_)
         | Command::Relay(_)
@@ -139,6 +142,7 @@ fn main() -> ExitCode {
         Command::Vehicle(vehicle) => stop::block_on(vehicle.run()),
         Command::Guard(guard) => stop::block_on(guard.run()),
         Command::Car(car) => stop::block_on(car.run()),
+        Command::Can(can) => stop::block_on(can.run()),
         Command::Operator(operator) => stop::block_on(operator.run()),
         Command::Switchboard(switchboard) => stop::block_on(switchboard.run()),
         Command::Relay(relay) => stop::block_on(relay.run()),

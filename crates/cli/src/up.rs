@@ -240,7 +240,7 @@ async fn invite(board: &Path, operator: Option<&Path>, name: &str) -> anyhow::Re
 
 /// Commands that `up` runs, by the names of their settings files; each after those that it
 /// requires.
-const ROLES: [&str; 6] = ["switchboard", "relay", "guard", "car", "vehicle", "operator"];
+const ROLES: [&str; 7] = ["switchboard", "relay", "guard", "car", "can", "vehicle", "operator"];
 const TURN: Duration = Duration::from_millis(100);
 /// Running time after which the settings count as valid.
 const SETTLED: Duration = Duration::from_secs(3);
@@ -277,10 +277,15 @@ mod tests {
             put(file);
         }
         assert_eq!(roles(), ["guard", "car", "vehicle"]);
-        for file in ["operator/operator.toml", "switchboard/switchboard.toml", "a/b/relay.toml"] {
+        for file in [
+            "operator/operator.toml",
+            "switchboard/switchboard.toml",
+            "other/can.toml",
+            "a/b/relay.toml",
+        ] {
             put(file);
         }
-        assert_eq!(roles(), ["switchboard", "guard", "car", "vehicle", "operator"]);
+        assert_eq!(roles(), ["switchboard", "guard", "car", "can", "vehicle", "operator"]);
         assert!(found(&folder.path().join("gone")).is_err());
     }
 }

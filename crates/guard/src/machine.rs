@@ -32,6 +32,16 @@ pub trait Machine {
     /// The fault that prevented it. The fault is counted and reported together with those of the
     /// state, and the next turn tries again.
     fn apply(&mut self, controls: &Controls, now: Instant) -> Result<(), Fault>;
+
+    /// Sets the actuators like [`apply`](Self::apply), with controls that are not the guard's: the
+    /// machine's side brakes by itself because the guard is silent, was never heard, or is ignored
+    /// at the end. The default makes no difference between the two.
+    ///
+    /// # Errors
+    /// Same as [`apply`](Self::apply).
+    fn apply_alone(&mut self, controls: &Controls, now: Instant) -> Result<(), Fault> {
+        self.apply(controls, now)
+    }
 }
 
 /// State that a machine reports of itself at one instant.

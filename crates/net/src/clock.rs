@@ -57,6 +57,12 @@ impl Clock {
         Self::monotonic().saturating_sub(at)
     }
 
+    /// Returns the time since `at` by the machine's Unix time; zero if `at` is in the future.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads a clock")]
+    pub fn age_of_unix(at: SystemTime) -> Duration {
+        SystemTime::now().duration_since(at).unwrap_or_default()
+    }
+
     /// Sleeps the calling thread until `instant`; returns at once if it has passed.
     pub fn sleep_until(&self, instant: Instant) {
         let wait = instant.since(self.now());

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accept_limit;
+pub mod can_bus;
 pub mod channels;
 pub mod clock;
 pub mod connection_limit;

@@ -118,7 +118,11 @@ impl<M: Machine> Served<M> {
         let now = self.follower.receive(&mut self.client, clock);
         let state = self.machine.state(now);
         self.applied = self.follower.controls(&state, now);
-        let fault = self.machine.apply(&self.applied, now).err();
+        let applied = match self.follower.follows(now) {
+            true => self.machine.apply(&self.applied, now),
+            false => self.machine.apply_alone(&self.applied, now),
+        };
+        let fault = applied.err();
         let is_last = self.follower.may_leave(&state, now);
         if now >= self.tell_at || is_last {
             self.tell_at = (self.tell_at + PERIOD).max(now);
@@ -144,7 +148,7 @@ impl<M: Machine> Served<M> {
             ..self.applied
         };
         // Nobody remains to receive a report of the fault.
-        let _ = self.machine.apply(&controls, now);
+        let _ = self.machine.apply_alone(&controls, now);
     }
 }
 
@@ -225,9 +229,7 @@ impl Follower {
     /// Returns the controls for the machine: the newest of the guard, or if they are too old or the
     /// end has begun, those of its own braking.
     fn controls(&mut self, state: &MachineState, now: Instant) -> Controls {
-        let silence = self.heard_at.map(|at| self.pauses.count(now.since(at)));
-        let is_heard = silence.is_some_and(|silence| silence <= self.settings.control_timeout);
-        if is_heard && self.ends_since.is_none() {
+        if self.follows(now) {
             self.alone = None;
             return self.controls;
         }
@@ -248,6 +250,14 @@ impl Follower {
             signals: self.controls.signals.with_if(Signal::Hazard, self.heard_at.is_some()),
             ..self.controls
         }
+    }
+
+    /// Returns whether the newest controls of the guard are applied: they are young enough, and the
+    /// end has not begun.
+    fn follows(&self, now: Instant) -> bool {
+        let silence = self.heard_at.map(|at| self.pauses.count(now.since(at)));
+        let is_heard = silence.is_some_and(|silence| silence <= self.settings.control_timeout);
+        is_heard && self.ends_since.is_none()
     }
 
     /// Returns `state` as it is reported to the guard: with a notice while and for [`SILENT_TOLD`]

@@ -285,6 +285,16 @@ fn a_stop_replaces_constants_and_sends_what_is_for_it_alone() {
 }
 
 #[test]
+fn nothing_is_sent_before_the_guard_is_heard() {
+    let mut rig = Rig::sound();
+    assert_eq!(rig.adapter.period(), Some(Duration::from_millis(10)));
+    rig.adapter.handle_controls(&driving(), true, rig.now);
+    assert!(rig.sent().is_empty());
+    rig.adapter.handle_end();
+    assert!(rig.sent().is_empty(), "neither at the end");
+}
+
+#[test]
 fn frames_begin_with_controls_and_end_with_the_last_ones() {
     let mut rig = Rig::sound();
     assert!(rig.sent().is_empty());
@@ -295,6 +305,40 @@ fn frames_begin_with_controls_and_end_with_the_last_ones() {
     assert_eq!((rig.value(&frames[0], "REQUEST"), rig.value(&frames[0], "COUNTER")), (0.0, 1.0));
     rig.pass(100);
     assert!(rig.sent().is_empty());
+}
+
+#[test]
+fn a_torque_keeps_the_limits_that_panda_allows_a_toyota() {
+    let database = Database::parse(include_str!("../../../../adapters/can/torque.dbc")).unwrap();
+    let map = Mapping::parse(include_str!("../../../../adapters/can/torque.toml"));
+    let mut adapter = map.resolve(Ok(&database)).unwrap();
+    let mut now = Instant::ZERO;
+    let mut turn = |steering: f32, is_sound: bool| {
+        now += Duration::from_millis(10);
+        if is_sound {
+            for (id, data) in [(180, [0; 8]), (608, [0; 8])] {
+                let sum = (id >> 8) as u8 + (id & 0xFF) as u8 + 8;
+                let data = [&data[..7], &[sum]].concat();
+                let frame = Frame::new(Id::Standard(id), Kind::Classic, &data).unwrap();
+                adapter.handle_frame(&frame, now);
+            }
+        }
+        let controls = Controls { steering, ..Controls::default() };
+        adapter.handle_controls(&controls, false, now);
+        let frames: Vec<_> = std::iter::from_fn(|| adapter.poll_transmit(now)).collect();
+        let frame = frames.iter().find(|frame| frame.id() == Id::Standard(740)).unwrap();
+        let data = frame.data();
+        (data[0] & 1, i16::from_be_bytes([data[1], data[2]]))
+    };
+    let up: Vec<i16> = (0..102).map(|_| turn(1.0, true).1).collect();
+    assert_eq!(up[..3], [15, 30, 45]);
+    assert_eq!(up[99..], [1_500; 3], "no more than the most");
+    let over: Vec<i16> = (0..63).map(|_| turn(-1.0, true).1).collect();
+    assert_eq!(over[..2], [1_475, 1_450]);
+    assert_eq!(over[59..], [0, -15, -30, -45], "through zero at the lower rate");
+    // The speed does not come for 100 ms.
+    let stopped = (0..11).map(|_| turn(-1.0, false)).last();
+    assert_eq!(stopped, Some((0, 0)), "no request");
 }
 
 #[test]

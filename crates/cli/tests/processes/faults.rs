@@ -4,6 +4,7 @@
 
 mod adapter;
 mod blocked;
+mod can;
 mod ends;
 mod garbage;
 mod hangs;

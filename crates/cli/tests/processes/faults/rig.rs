@@ -1,5 +1,6 @@
 //! Guard and machine as processes of their own, and a vehicle that proposes to the guard.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ use tautline_net::{free_port, realtime};
 pub(crate) struct Setup {
     /// Flags of the car; `None` without a car, if another machine connects.
     pub(crate) car: Option<Vec<&'static str>>,
+    /// Flags of a `tautline can` in place of the car; its log is the file [`CAN_LOG`].
+    pub(crate) can: Option<Vec<String>>,
     /// File of the socket to which the machine connects; the guard listens at [`MACHINE`].
     pub(crate) machine_at: &'static str,
     /// Limits after which the machine is stopped.
@@ -54,6 +57,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             car: None,
+            can: None,
             machine_at: MACHINE,
             limits: Limits::Soon,
             black_box: BlackBox::Absent,
@@ -103,6 +107,8 @@ impl Limits {
 
 /// Folder of the Python adapter.
 pub(crate) const ADAPTERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../adapters/python");
+/// File of the log of `tautline can`.
+pub(crate) const CAN_LOG: &str = "can.log";
 /// File of the guard's socket for the machine.
 pub(crate) const MACHINE: &str = "machine.sock";
 
@@ -167,8 +173,21 @@ impl<V> Rig<V> {
         let folder = tempfile::tempdir().expect("a folder");
         let guard = start_guard(folder.path(), setup);
         let at = folder.path().join(setup.machine_at);
-        let (machine, metrics) = match &setup.car {
-            Some(flags) => {
+        let (machine, metrics) = match (&setup.car, &setup.can) {
+            (_, Some(flags)) => {
+                let log = File::create(folder.path().join(CAN_LOG)).expect("a folder of ours");
+                let can = tautline()
+                    .args(["can", "--guard"])
+                    .arg(&at)
+                    .arg("--control-timeout-ms")
+                    .arg(setup.limits.silence().as_millis().to_string())
+                    .args(flags)
+                    .stderr(log)
+                    .spawn()
+                    .expect("our own binary");
+                (can, None)
+            }
+            (Some(flags), None) => {
                 let metrics = free_port(Ipv4Addr::LOCALHOST.into()).expect("a port").to_string();
                 let car = tautline_in(setup.network_of)
                     .arg("car")
@@ -181,7 +200,7 @@ impl<V> Rig<V> {
                     .expect("our own binary");
                 (car, Some(metrics))
             }
-            None => {
+            (None, None) => {
                 let silence = setup.limits.silence().as_secs_f64();
                 let machine = Command::new("python3")
                     .arg("-B")
