@@ -131,7 +131,7 @@ fn read(number: u32, folder: PathBuf) -> Result<Drive, Error> {
     Ok(drive)
 }
 
-/// Returns the numbered entries of a folder, the lowest first.
+/// Returns the numbered entries of a folder, the lowest first; none if it does not exist.
 fn numbered(
     folder: &Path,
     number: impl Fn(&str) -> Option<u32>,

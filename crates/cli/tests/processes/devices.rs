@@ -56,7 +56,8 @@ impl Rig {
         Namespace::open_or_make(&self.names[1]).unwrap().within(open).unwrap()
     }
 
-    /// Ends the emulator with a signal, and returns the JSON that it prints.
+    /// Ends the emulator with a signal, asserts that its namespaces are gone, and returns the JSON
+    /// that it prints.
     fn end(mut self, signal: &str) -> Value {
         let pid = self.emulator.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());

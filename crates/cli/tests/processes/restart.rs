@@ -133,8 +133,8 @@ impl Demo {
         Store::open(&folder).and_then(|store| store.load()).expect("a store")
     }
 
-    /// Returns the number of units that the operator has received in its present session; 0 while
-    /// it does not answer.
+    /// Returns the number of units of video that the operator has received in its present session;
+    /// 0 while it does not answer.
     pub(crate) fn units(&self) -> u64 {
         let Ok(mut stream) = TcpStream::connect(&self.console) else { return 0 };
         let request = format!("GET /metrics HTTP/1.0\r\nHost: {}\r\n\r\n", self.console);

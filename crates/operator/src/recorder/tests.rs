@@ -205,7 +205,8 @@ impl Drive {
     }
 }
 
-/// Returns the request to a strip's next picture that follows from the operator's report.
+/// Returns the request to a strip's next picture that follows from the operator's report, whose
+/// clean picture is acknowledged to the encoder.
 fn request(
     idr: bool,
     report: Option<StripReport>,

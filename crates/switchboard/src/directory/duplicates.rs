@@ -12,7 +12,8 @@ use super::{ConnectionId, Directory, Lease, Presence, Vehicle};
 
 impl Directory {
     /// Registers a vehicle or an operator. If the key has a connection that may be another
-    /// machine's, that connection is pinged first, and its answer or its end decides.
+    /// machine's, that connection is pinged first, and its answer or its end decides. While one
+    /// registration waits for that, another is refused.
     ///
     /// A process that reports the name of the current lease is the one that was introduced under
     /// it: only its peer also knows that name. The same is true of the name that an earlier run of
