@@ -166,7 +166,7 @@ fn a_code_lets_one_machine_in_and_believes_no_other_switchboard() {
     let _vehicle = Running(vec![child.expect("our own binary")]);
     await_words(&log, "registered");
     let who = order(&settings, &["who"]);
-    assert!(who.contains("vehicle   truck  there"), "{who}");
+    assert!(who.contains("vehicle   truck  connected from"), "{who}");
     order(&settings, &["revoke", "--role", "vehicle", "--name", "truck"]);
     await_words(&log, "this key is no longer listed");
 }

@@ -131,7 +131,7 @@ fn lease(rig: &Rig) -> String {
     let mut who = String::new();
     for _ in 0..200 {
         who = rig.who();
-        let there = who.lines().filter(|line| line.contains("  there")).count();
+        let there = who.lines().filter(|line| line.contains("connected from")).count();
         if there == 3 && who.contains("driven by") {
             break;
         }
