@@ -55,10 +55,22 @@ def used(tree, values, rng):
     return names
 
 
+def overlaps(message):
+    """True if signals of the message share bits: cantools cannot pack those."""
+    try:
+        message.refresh(strict=True)
+    except cantools.database.errors.Error:
+        return True
+    return False
+
+
 def encode_random(path):
     rng = random.Random(1)
     database = cantools.database.load_file(path, strict=False)
     for message in database.messages:
+        if overlaps(message):
+            print(json.dumps({"overlaps": message.name}))
+            continue
         for index in range(FRAMES):
             values = {}
             for name in used(message.signal_tree, values, rng):
