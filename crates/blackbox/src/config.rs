@@ -3,32 +3,33 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use tautline_units::Bounded;
 
 use crate::Error;
 
 /// Settings of a black box; docs/blackbox.md explains each value.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Folder that contains one folder per drive; default `blackbox`.
+    /// Folder that contains one folder per drive.
     pub folder: PathBuf,
-    /// Vehicle identification number, recorded in each file; at most 64 bytes. If unset, the
-    /// machine's report is used.
+    /// Vehicle identification number, recorded in each file. If unset, the machine's report is
+    /// used.
     pub vin: Option<String>,
-    /// Time before each stop that is recorded in full; 1 s to 120 s, default 30 s.
+    /// Time before each stop that is recorded in full.
     pub before_s: u64,
-    /// Time after each stop that is recorded in full; 1 s to 600 s, default 30 s.
+    /// Time after each stop that is recorded in full.
     pub after_s: u64,
-    /// Interval between recorded steps outside the time around stops; 10 ms to 10 s, default 100
-    /// ms. 0 records every step of a drive in full.
+    /// Interval between recorded steps outside the time around stops. 0 records every step of a
+    /// drive in full.
     pub between_stops_ms: u64,
-    /// Interval at which written data is signed and synced to the disk; 100 ms to 60 s, default 1
-    /// s. A transition is synced at once.
+    /// Interval at which written data is signed and synced to the disk. A transition is synced at
+    /// once.
     pub sync_ms: u64,
-    /// Age after which a drive is deleted, in days; 0, the default, keeps all.
+    /// Age after which a drive is deleted; 0 keeps all.
     pub keep_days: u64,
-    /// Total size in MiB above which the oldest drives are deleted; 0 keeps all, default 16384.
+    /// Total size above which the oldest drives are deleted; 0 keeps all.
     pub keep_mib: u64,
 }
 
@@ -58,20 +59,20 @@ impl Config {
 
     /// Returns an error for every setting out of range.
     pub fn faults(&self) -> impl Iterator<Item = Error> {
-        let between_min = if self.between_stops_ms == 0 { 0 } else { 10 };
-        let bounds = [
-            ("vin, bytes", self.vin.as_ref().map_or(1, |vin| vin.len() as u64), 1, 64),
-            ("before_s", self.before_s, 1, 120),
-            ("after_s", self.after_s, 1, 600),
-            ("between_stops_ms", self.between_stops_ms, between_min, 10_000),
-            ("sync_ms", self.sync_ms, 100, 60_000),
-            ("keep_days", self.keep_days, 0, 36_500),
-            ("keep_mib", self.keep_mib, 0, 1 << 30),
+        let vin = self.vin.as_ref().map(|vin| Bounded::size("vin", vin.len(), 1..=64, "bytes"));
+        let bounded = |setting, value, bounds| Bounded::new(setting, value as f64, bounds);
+        // 0 has a meaning of its own.
+        let between = Some(self.between_stops_ms).filter(|ms| *ms != 0);
+        let between = between.map(|ms| bounded("between_stops_ms", ms, 10.0..=10e3));
+        let others = [
+            bounded("before_s", self.before_s, 1.0..=120.0),
+            bounded("after_s", self.after_s, 1.0..=600.0),
+            bounded("sync_ms", self.sync_ms, 100.0..=60e3),
+            bounded("keep_days", self.keep_days, 0.0..=36_500.0),
+            bounded("keep_mib", self.keep_mib, 0.0..=f64::from(1 << 30)),
         ];
-        bounds.into_iter().filter_map(|(setting, value, min, max)| {
-            let is_within = (min..=max).contains(&value);
-            (!is_within).then_some(Error::OutOfBounds { setting, value, min, max })
-        })
+        let all = vin.into_iter().chain(between).chain(others);
+        all.filter_map(|bounded| bounded.check().err()).map(Error::OutOfBounds)
     }
 
     pub(crate) fn before(&self) -> Duration {
@@ -104,11 +105,11 @@ mod tests {
         let told = |config: Config| config.validate().unwrap_err().to_string();
         assert_eq!(
             told(Config { before_s: 0, ..Config::default() }),
-            "blackbox.before_s = 0: must be 1 to 120"
+            "blackbox.before_s = 0: must be 1 to 120 s"
         );
         assert_eq!(
             told(Config { between_stops_ms: 5, ..Config::default() }),
-            "blackbox.between_stops_ms = 5: must be 10 to 10000"
+            "blackbox.between_stops_ms = 5: must be 10 to 10000 ms"
         );
     }
 }

@@ -1,22 +1,15 @@
 use std::io;
 use std::path::PathBuf;
 
+use tautline_units::Bounded;
+
 /// An error that prevents recording or reading.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A setting is out of range.
-    #[error("blackbox.{setting} = {value}: must be {min} to {max}")]
-    OutOfBounds {
-        /// Name of the setting.
-        setting: &'static str,
-        /// Refused value of the setting.
-        value: u64,
-        /// Minimum of the setting.
-        min: u64,
-        /// Maximum of the setting; larger values are refused.
-        max: u64,
-    },
+    #[error("blackbox.{0}")]
+    OutOfBounds(Bounded),
     /// A folder or a file cannot be created, read or deleted.
     #[error("{}: {source}", path.display())]
     Disk {

@@ -21,6 +21,7 @@ use tautline_port::serve;
 
 use self::bus::exchange;
 use self::machine::{BusMachine, Shown};
+use crate::car::control_timeout;
 use crate::folders::Folders;
 use crate::settings::right;
 use crate::stop;
@@ -153,9 +154,8 @@ impl Can {
         let mut guard = settings.guard.unwrap_or(Address::Path(GUARD.into()));
         Folders::of(Some(&self.map)).connect(guard.path_mut());
         let timeout = self.control_timeout_ms.or(settings.control_timeout_ms).unwrap_or(30);
-        if !(20..=500).contains(&timeout) {
-            let text = format!("control_timeout_ms = {timeout}: must be 20 to 500");
-            mistakes.push(mistake(text));
+        if let Err(error) = control_timeout(timeout).check() {
+            mistakes.push(mistake(error.to_string()));
         }
         Config {
             bus: self.bus.clone().or(bus),

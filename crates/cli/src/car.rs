@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tautline_guard::{Controls, Fault, Machine, MachineState};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::Address;
@@ -16,7 +16,7 @@ use tautline_net::realtime;
 use tautline_net::settings::Faults;
 use tautline_port::serve;
 use tautline_testtrack::{Conditions, SimulatedCar};
-use tautline_units::Instant;
+use tautline_units::{Bounded, Instant};
 
 use crate::folders::Folders;
 use crate::settings::{load, right, set};
@@ -56,14 +56,20 @@ pub(crate) struct Car {
 }
 
 /// Settings of a car's process.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Config {
+pub(crate) struct Config {
+    /// Address at which the guard listens for the machine.
     guard: Address,
+    /// Time without a control after which the car brakes by itself.
     control_timeout_ms: u64,
+    /// Seed of the course.
     seed: u64,
+    /// Slope of the ground: metres of rise per metre east.
     slope: f64,
+    /// Effective share of the service brake; below 1 it simulates a fault, for tests.
     brake_share: f64,
+    /// Address that serves `/metrics`.
     metrics: Option<SocketAddr>,
 }
 
@@ -135,20 +141,22 @@ impl Car {
 }
 
 impl Config {
-    fn validate(&self) -> anyhow::Result<()> {
-        let Self { control_timeout_ms, slope, brake_share, .. } = self;
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// A line for each fault, with the name of its field and the bounds.
+    pub(crate) fn validate(&self) -> anyhow::Result<()> {
         let mut faults = Faults::default();
-        faults.unless((20..=500).contains(control_timeout_ms), || {
-            format!("control_timeout_ms = {control_timeout_ms}: must be 20 to 500")
-        });
-        faults.unless((-0.3..=0.3).contains(slope), || {
-            format!("slope = {slope}: must be -0.3 to 0.3")
-        });
-        faults.unless((0.0..=1.0).contains(brake_share), || {
-            format!("brake_share = {brake_share}: must be 0 to 1")
-        });
+        faults.of(control_timeout(self.control_timeout_ms).check());
+        faults.of(Bounded::new("slope", self.slope, -0.3..=0.3).check());
+        faults.of(Bounded::new("brake_share", self.brake_share, 0.0..=1.0).check());
         faults.finish()
     }
+}
+
+/// Returns the control timeout of a machine, with its bounds.
+pub(crate) fn control_timeout(ms: u64) -> Bounded {
+    Bounded::new("control_timeout_ms", ms as f64, 20.0..=500.0)
 }
 
 async fn show(

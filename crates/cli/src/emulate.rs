@@ -13,6 +13,8 @@ use tautline_net::emulate::{Config, Emulator, End, WirelessConfig, check};
 use tautline_net::realtime::{self, Urgency};
 use tautline_net::tun::Namespace;
 use tautline_sim::preset::Preset;
+use tautline_sim::wireless::Power;
+use tautline_units::Bounded;
 
 use crate::{settings, stop};
 
@@ -66,7 +68,8 @@ pub(crate) struct Emulate {
         value_name = "DBM",
         allow_hyphen_values = true,
         requires = "tun",
-        conflicts_with = "preset"
+        conflicts_with = "preset",
+        value_parser = received_power
     )]
     wireless: Option<i32>,
     /// TCP address of the control channel, by which links are cut and restored [default: none]
@@ -137,9 +140,17 @@ impl Emulate {
     }
 }
 
+/// Parses a received power that has a model.
+fn received_power(text: &str) -> anyhow::Result<i32> {
+    let power = text.parse().ok().filter(|power| Power::of_dbm(*power).is_some());
+    power.context("must be -20, -35 or -60 dBm")
+}
+
 /// Parses a number of links. For any other text, the error says which flag it belongs to.
 fn links_count(text: &str) -> anyhow::Result<usize> {
-    if let Ok(count) = text.parse() {
+    if let Ok(count) = text.parse::<usize>() {
+        let count_max = Config::LINKS_MAX as f64;
+        Bounded::new("--links", count as f64, 1.0..=count_max).in_unit("links").check()?;
         return Ok(count);
     }
     if text.parse::<Preset>().is_ok() {

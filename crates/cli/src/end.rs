@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tautline_message::{Control, Order};
 use tautline_net::clock::Clock;
 use tautline_net::control::Event;
@@ -52,12 +52,16 @@ pub(crate) struct End {
 }
 
 /// Settings of a supervisor.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Config {
+pub(crate) struct Config {
+    /// Secret key file of the supervisor.
     key: PathBuf,
+    /// Address of the switchboard, `host:port`.
     switchboard: String,
+    /// Public key of the switchboard, 64 hexadecimal digits.
     switchboard_key: String,
+    /// Public keys of vehicles, by name.
     vehicles: BTreeMap<String, String>,
 }
 
@@ -69,6 +73,16 @@ impl Default for Config {
             switchboard_key: String::new(),
             vehicles: BTreeMap::new(),
         }
+    }
+}
+
+impl Config {
+    /// Returns the switchboard's key.
+    ///
+    /// # Errors
+    /// One line that names the setting.
+    pub(crate) fn switchboard_public_key(&self) -> anyhow::Result<PublicKey> {
+        self.switchboard_key.parse().context("switchboard_key: missing, or no key")
     }
 }
 
@@ -92,8 +106,7 @@ impl End {
             format!("the key of {name} is missing: give it with --vehicle-key, or in [vehicles]")
         })?;
         let vehicle: PublicKey = key.parse().with_context(|| format!("vehicle_key: {key:?}"))?;
-        let switchboard: PublicKey =
-            config.switchboard_key.parse().context("switchboard_key: missing, or no key")?;
+        let switchboard = config.switchboard_public_key()?;
         let supervisor = keys::read(&config.key)?;
         let clock = Clock::start();
         // An order's times are in whole milliseconds.

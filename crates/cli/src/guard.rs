@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anyhow::Context;
 use clap::Args;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tautline_blackbox::{Recorder, Signer};
 use tautline_guard::identity::Stop;
 use tautline_net::clock::Clock;
@@ -53,14 +53,20 @@ pub(crate) struct Guard {
 }
 
 /// Settings of a guard's process.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Config {
+pub(crate) struct Config {
+    /// Address to listen on for the vehicle.
     vehicle: Address,
+    /// Address to listen on for the machine.
     machine: Address,
+    /// File that keeps the latch of a stop across restarts.
     latch: PathBuf,
+    /// Black box; none if unset.
     blackbox: Option<tautline_blackbox::Config>,
+    /// Secret key file of the machine, which signs the black box.
     key: Option<PathBuf>,
+    /// Limits of the machine, and the guard's timeouts.
     guard: tautline_guard::Config,
 }
 
@@ -74,6 +80,39 @@ impl Default for Config {
             key: None,
             guard: tautline_guard::Config::default(),
         }
+    }
+}
+
+impl Config {
+    /// Returns the faults of every field; reads no file.
+    pub(crate) fn faults(&self) -> Faults {
+        let mut faults = Faults::default();
+        faults.unless(self.vehicle != self.machine, || {
+            format!(
+                "vehicle and machine have the same address, {}: each needs its own",
+                self.vehicle
+            )
+        });
+        faults.all(self.guard.faults());
+        if let Some(blackbox) = &self.blackbox {
+            faults.all(blackbox.faults());
+            faults.unless(self.key.is_some(), || {
+                "blackbox: key must name the file that signs it".to_owned()
+            });
+        }
+        faults
+    }
+
+    /// Checks every field; returns the signer of the black box, if that is enabled.
+    ///
+    /// # Errors
+    /// Returns a line for each fault.
+    fn signer(&self) -> anyhow::Result<Option<Signer>> {
+        let mut faults = self.faults();
+        let key = self.key.as_deref().filter(|_| self.blackbox.is_some());
+        let identity = key.and_then(|key| faults.of(keys::read(key)));
+        faults.finish()?;
+        Ok(identity.map(|identity| Signer::from_seed(&identity.signing_seed())))
     }
 }
 
@@ -143,36 +182,6 @@ impl Guard {
         let transitions = transitions.load(Ordering::Relaxed);
         tracing::info!(transitions, "the guard ends; the machine stops by itself");
         ended
-    }
-}
-
-impl Config {
-    /// Checks every field; returns the signer of the black box, if that is enabled.
-    ///
-    /// # Errors
-    /// Returns a line for each fault.
-    fn signer(&self) -> anyhow::Result<Option<Signer>> {
-        let mut faults = Faults::default();
-        faults.unless(self.vehicle != self.machine, || {
-            format!(
-                "vehicle and machine have the same address, {}: each needs its own",
-                self.vehicle
-            )
-        });
-        faults.all(self.guard.faults());
-        let mut signer = None;
-        if let Some(blackbox) = &self.blackbox {
-            faults.all(blackbox.faults());
-            signer = match self.key.as_deref() {
-                Some(key) => faults.of(keys::read(key)),
-                None => {
-                    faults.add("blackbox: key must name the file that signs it".to_owned());
-                    None
-                }
-            };
-        }
-        faults.finish()?;
-        Ok(signer.map(|identity| Signer::from_seed(&identity.signing_seed())))
     }
 }
 

@@ -42,7 +42,8 @@ pub(crate) struct Relay {
     /// once per second [default: none]
     #[arg(long, value_name = "FOLDER")]
     latency: Option<PathBuf>,
-    /// Maximum total size of the latency files in MiB; the oldest are deleted first [default: 256]
+    /// Maximum total size of the latency files in MiB, 1 to 1048576; the oldest are deleted first
+    /// [default: 256]
     #[arg(long, value_name = "MIB")]
     latency_mib: Option<u64>,
     /// Address that serves /metrics [default: none]
@@ -51,11 +52,11 @@ pub(crate) struct Relay {
     /// Maximum number of concurrent leases, 1 to 4096 [default: 256]
     #[arg(long, value_name = "N")]
     leases_max: Option<usize>,
-    /// Maximum rate of one lease in Mbit/s, both directions together [default: 100]
+    /// Maximum rate of one lease in Mbit/s, 1 to 10000, both directions together [default: 100]
     #[arg(long, value_name = "MBPS")]
     lease_mbps: Option<u64>,
-    /// Maximum data of one link of a lease in GiB, both directions together, during the lease
-    /// [default: 100]
+    /// Maximum data of one link of a lease in GiB, 1 to 1048576, both directions together, during
+    /// the lease [default: 100]
     #[arg(long, value_name = "GIB")]
     link_gib: Option<u64>,
 }

@@ -56,13 +56,15 @@ pub(crate) struct Switchboard {
     /// Folder for raw files of latency, which `tautline latency` reads [default: none]
     #[arg(long, value_name = "FOLDER")]
     latency: Option<PathBuf>,
-    /// Maximum total size of the latency files in MiB; the oldest are deleted first [default: 256]
+    /// Maximum total size of the latency files in MiB, 1 to 1048576; the oldest are deleted first
+    /// [default: 256]
     #[arg(long, value_name = "MIB")]
     latency_mib: Option<u64>,
     /// Address that serves /metrics [default: none]
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
-    /// Time in milliseconds that a lease outlives its operator's connection [default: 10000]
+    /// Time in milliseconds that a lease outlives its operator's connection, 0 to 3600000
+    /// [default: 10000]
     #[arg(long, value_name = "MS")]
     lease_grace_ms: Option<u64>,
 }

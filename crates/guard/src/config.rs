@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tautline_units::Bounded;
 
 use crate::{ConfigError, Motion};
 
@@ -33,40 +34,36 @@ pub struct Config {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Latency {
-    /// Loop age up to which the top speed is allowed; above it the speed bound falls. 50 ms to 1 s,
-    /// default 200 ms, as in StVFernLV.
+    /// Loop age up to which the top speed is allowed; above it the speed bound falls, as in
+    /// StVFernLV.
     #[serde(rename = "loop_age_full_ms", with = "millis")]
     pub loop_age_full: Duration,
-    /// Fall of the loop age that is needed before the speed bound rises; 0 to 200 ms, default 20
-    /// ms.
+    /// Fall of the loop age that is needed before the speed bound rises.
     #[serde(rename = "loop_age_hysteresis_ms", with = "millis")]
     pub loop_age_hysteresis: Duration,
-    /// Age of the newest picture seen above which the machine is stopped; 100 ms to 2 s, default
-    /// 500 ms.
+    /// Age of the newest picture seen above which the machine is stopped.
     #[serde(rename = "loop_age_max_ms", with = "millis")]
     pub loop_age_max: Duration,
-    /// Maximum transit time of a picture to the person; an older picture is not shown. 20 ms to 1
-    /// s, default 200 ms.
+    /// Maximum transit time of a picture to the person; an older picture is not shown.
     #[serde(rename = "picture_age_max_ms", with = "millis")]
     pub picture_age_max: Duration,
-    /// Maximum transit time of a command that counts as fresh; 20 ms to 1 s, default 250 ms.
+    /// Maximum transit time of a command that counts as fresh.
     #[serde(rename = "command_age_max_ms", with = "millis")]
     pub command_age_max: Duration,
-    /// Time without a fresh command after which the machine is stopped; 50 ms to 2 s, default
-    /// 300 ms.
+    /// Time without a fresh command after which the machine is stopped.
     #[serde(rename = "command_timeout_ms", with = "millis")]
     pub command_timeout: Duration,
-    /// Maximum transit time of an act other than an emergency stop; 100 ms to 5 s, default 1 s.
+    /// Maximum transit time of an act other than an emergency stop.
     #[serde(rename = "act_age_max_ms", with = "millis")]
     pub act_age_max: Duration,
-    /// Time without a proposal after which the machine is stopped; 20 ms to 500 ms, default 30 ms.
+    /// Time without a proposal after which the machine is stopped.
     #[serde(rename = "proposal_timeout_ms", with = "millis")]
     pub proposal_timeout: Duration,
-    /// Time without the machine's state after which it is stopped; 20 ms to 500 ms, default 30 ms.
+    /// Time without the machine's state after which it is stopped.
     #[serde(rename = "machine_timeout_ms", with = "millis")]
     pub machine_timeout: Duration,
-    /// Time between two steps of the guard after which it stops the machine; 20 ms to 500 ms,
-    /// default 80 ms: plus one step, a late picture stops the machine within 100 ms.
+    /// Time between two steps of the guard after which it stops the machine. With the default, a
+    /// late picture stops the machine within 100 ms, one step included.
     #[serde(rename = "step_gap_max_ms", with = "millis")]
     pub step_gap_max: Duration,
 }
@@ -95,33 +92,32 @@ impl Default for Latency {
 pub struct Characteristics {
     /// Kind of motion: `ackermann`, the default, `differential` or `omni`.
     pub motion: Motion,
-    /// Wheelbase of an Ackermann machine, m; 0.1 to 20.
+    /// Wheelbase of an Ackermann machine, m.
     #[serde(rename = "wheelbase_m")]
     pub wheelbase: f32,
-    /// Angle of an Ackermann machine's road wheels at full lock, rad; 0.05 to 1.5.
+    /// Angle of an Ackermann machine's road wheels at full lock, rad.
     #[serde(rename = "steering_angle_max_rad")]
     pub steering_angle_max: f32,
     /// Distance between the left and the right wheels or tracks of a differential or omni machine,
-    /// m; 0.05 to 10.
+    /// m.
     #[serde(rename = "track_width_m")]
     pub track_width: f32,
-    /// Length of a differential or omni machine, m; 0.05 to 20.
+    /// Length of a differential or omni machine, m.
     #[serde(rename = "length_m")]
     pub length: f32,
-    /// Top speed of one wheel or track of a differential or omni machine, m/s; 0.1 to 40.
+    /// Top speed of one wheel or track of a differential or omni machine, m/s.
     #[serde(rename = "wheel_speed_max_m_per_s")]
     pub wheel_speed_max: f32,
-    /// Deceleration at full brake, m/s²; 0.3 to 15.
+    /// Deceleration at full brake, m/s².
     #[serde(rename = "deceleration_max_m_per_s2")]
     pub deceleration_max: f32,
-    /// Acceleration at full throttle, m/s²; 0.1 to 15.
+    /// Acceleration at full throttle, m/s².
     #[serde(rename = "acceleration_max_m_per_s2")]
     pub acceleration_max: f32,
-    /// Time within which the drive must respond to throttle or a set point; 200 ms to 5 s, default
-    /// 800 ms.
+    /// Time within which the drive must respond to throttle or a set point.
     #[serde(rename = "drive_answer_ms", with = "millis")]
     pub drive_answer: Duration,
-    /// Mass with the heaviest load, kg; 0.1 to 60,000.
+    /// Mass with the heaviest load, kg.
     #[serde(rename = "mass_kg")]
     pub mass: f32,
 }
@@ -158,49 +154,46 @@ impl Characteristics {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Envelope {
-    /// Top speed forwards, m/s; 0.1 to 40.
+    /// Top speed forwards, m/s.
     #[serde(rename = "speed_max_m_per_s")]
     pub speed_max: f32,
-    /// Top speed backwards, m/s; 0.05 to 10.
+    /// Top speed backwards, m/s.
     #[serde(rename = "reverse_speed_max_m_per_s")]
     pub reverse_speed_max: f32,
-    /// Top speed of an omni machine to either side, m/s; 0.05 to 10.
+    /// Top speed of an omni machine to either side, m/s.
     #[serde(rename = "sideways_speed_max_m_per_s")]
     pub sideways_speed_max: f32,
-    /// Maximum yaw rate of a differential or omni machine, rad/s; 0.05 to 10.
+    /// Maximum yaw rate of a differential or omni machine, rad/s.
     #[serde(rename = "yaw_rate_max_rad_per_s")]
     pub yaw_rate_max: f32,
-    /// Rate at which the speed bound follows the loop age, m/s²; 0.2 to 4, default 2.
+    /// Rate at which the speed bound follows the loop age, m/s².
     #[serde(rename = "speed_bound_slope_m_per_s2")]
     pub speed_bound_slope: f32,
-    /// Maximum acceleration, m/s²; 0.1 to 15.
+    /// Maximum acceleration, m/s².
     #[serde(rename = "acceleration_m_per_s2")]
     pub acceleration: f32,
-    /// Maximum deceleration by the person, m/s²; 0.3 to 15.
+    /// Maximum deceleration by the person, m/s².
     #[serde(rename = "deceleration_m_per_s2")]
     pub deceleration: f32,
-    /// Rate at which a differential or omni machine's acceleration and deceleration rise, m/s³; 0.5
-    /// to 100.
+    /// Rate at which a differential or omni machine's acceleration and deceleration rise, m/s³.
     #[serde(rename = "jerk_m_per_s3")]
     pub jerk: f32,
-    /// Maximum rise of a differential or omni machine's yaw rate, rad/s²; 0.1 to 50.
+    /// Maximum rise of a differential or omni machine's yaw rate, rad/s².
     #[serde(rename = "yaw_acceleration_rad_per_s2")]
     pub yaw_acceleration: f32,
-    /// Maximum fall of its yaw rate by the person, rad/s²; 0.1 to 50.
+    /// Maximum fall of its yaw rate by the person, rad/s².
     #[serde(rename = "yaw_deceleration_rad_per_s2")]
     pub yaw_deceleration: f32,
-    /// Maximum lateral acceleration, which bounds steering angle or yaw rate by the speed, m/s²;
-    /// 0.2 to 10.
+    /// Maximum lateral acceleration, which bounds steering angle or yaw rate by the speed, m/s².
     #[serde(rename = "lateral_acceleration_m_per_s2")]
     pub lateral_acceleration: f32,
-    /// Maximum lateral jerk, which bounds the steering rate by the speed, m/s³; 2 to 100, default
-    /// 20.
+    /// Maximum lateral jerk, which bounds the steering rate by the speed, m/s³.
     #[serde(rename = "lateral_jerk_m_per_s3")]
     pub lateral_jerk: f32,
-    /// Maximum steering rate of the road wheels, rad/s; 0.1 to 5, default 1.05.
+    /// Maximum steering rate of the road wheels, rad/s.
     #[serde(rename = "steering_rate_rad_per_s")]
     pub steering_rate: f32,
-    /// Maximum speed for a change of gear, m/s; 0.05 to 2, default 0.5.
+    /// Maximum speed for a change of gear, m/s.
     #[serde(rename = "gear_change_speed_max_m_per_s")]
     pub gear_change_speed_max: f32,
 }
@@ -230,42 +223,40 @@ impl Default for Envelope {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Manoeuvre {
-    /// Initial deceleration, m/s²; 0.1 to 8.
+    /// Initial deceleration, m/s².
     #[serde(rename = "deceleration_begin_m_per_s2")]
     pub deceleration_begin: f32,
-    /// Deceleration at the end of the ramp, kept until standstill, m/s²; 0.3 to
-    /// 10.
+    /// Deceleration at the end of the ramp, kept until standstill, m/s².
     #[serde(rename = "deceleration_m_per_s2")]
     pub deceleration: f32,
-    /// Rate at which the deceleration rises from its initial value, m/s³; 1 to 50, default 5.
+    /// Rate at which the deceleration rises from its initial value, m/s³.
     #[serde(rename = "jerk_m_per_s3")]
     pub jerk: f32,
-    /// Deceleration of an emergency stop, applied without a ramp, m/s²; 0.5 to 15.
+    /// Deceleration of an emergency stop, applied without a ramp, m/s².
     #[serde(rename = "deceleration_emergency_m_per_s2")]
     pub deceleration_emergency: f32,
-    /// Deceleration of a differential or omni machine's turn, rad/s²; 0.1 to 50.
+    /// Deceleration of a differential or omni machine's turn, rad/s².
     #[serde(rename = "yaw_deceleration_rad_per_s2")]
     pub yaw_deceleration: f32,
-    /// Deceleration of its turn in an emergency stop, rad/s²; 0.1 to 50.
+    /// Deceleration of its turn in an emergency stop, rad/s².
     #[serde(rename = "yaw_deceleration_emergency_rad_per_s2")]
     pub yaw_deceleration_emergency: f32,
-    /// Speed along or across below which a differential or omni machine stands, m/s; 0.01 to 0.1,
-    /// default 0.05.
+    /// Speed along or across below which a differential or omni machine stands, m/s.
     #[serde(rename = "standing_speed_m_per_s")]
     pub standing_speed: f32,
-    /// Yaw rate below which it stands, rad/s; 0.01 to 0.2, default 0.05.
+    /// Yaw rate below which it stands, rad/s.
     #[serde(rename = "standing_yaw_rate_rad_per_s")]
     pub standing_yaw_rate: f32,
     /// Share of the service brake that holds the stationary machine, in addition to the parking
-    /// brake; 0.2 to 1, default 1.
+    /// brake.
     pub hold_brake: f32,
-    /// Time at standstill after which the manoeuvre ends; 100 ms to 5 s, default 300 ms.
+    /// Time at standstill after which the manoeuvre ends.
     #[serde(rename = "standing_ms", with = "millis")]
     pub standing: Duration,
-    /// Time within which a brake must respond; 200 ms to 3 s, default 500 ms.
+    /// Time within which a brake must respond.
     #[serde(rename = "brake_answer_ms", with = "millis")]
     pub brake_answer: Duration,
-    /// Steepest slope on which the machine is used, as a share: 0.2 is 20 %. 0 to 0.5, default 0.2.
+    /// Steepest slope on which the machine is used, as a share: 0.2 is 20 %.
     pub slope_max: f32,
 }
 
@@ -292,17 +283,15 @@ impl Default for Manoeuvre {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Presence {
-    /// `true` if driving requires a held dead-man input; if unset, derived from mass and speed
+    /// True if driving requires a held dead-man input. If unset, derived from mass and speed
     /// ([`Config::requires_dead_man`]).
     pub dead_man_required: Option<bool>,
-    /// Time after arming within which throttle must be applied; then the machine is held again. 1 s
-    /// to 10 min, default 30 s.
+    /// Time after arming within which throttle must be applied; then the machine is held again.
     #[serde(rename = "arm_timeout_ms", with = "millis")]
     pub arm_timeout: Duration,
-    /// Share of the throttle up to which it counts as released; 0 to 0.2, default 0.02.
+    /// Share of the throttle up to which it counts as released.
     pub throttle_dead_zone: f32,
-    /// Time without any input of a person after which a driven machine at standstill is held; 1 s
-    /// to 10 min, default 30 s.
+    /// Time without any input of a person after which a driven machine at standstill is held.
     #[serde(rename = "standstill_timeout_ms", with = "millis")]
     pub standstill_timeout: Duration,
 }
@@ -332,9 +321,9 @@ impl Config {
     pub fn faults(&self) -> impl Iterator<Item = ConfigError> {
         let motion = self.machine.motion;
         let bounds = self.bounds().into_iter().filter_map(move |(setting, value, min, max)| {
-            let bounded = ConfigError::OutOfBounds { setting, value, min, max };
+            let bounded = Bounded::new(setting, value, min..=max);
             needs::check(setting, value, motion)
-                .unwrap_or_else(|| (!(min..=max).contains(&value)).then_some(bounded))
+                .unwrap_or_else(|| bounded.check().err().map(ConfigError::OutOfBounds))
         });
         let pairs = self.orders().into_iter().chain(self.twist_orders());
         // Pairs of which one is missing are not compared.
@@ -360,9 +349,10 @@ impl Config {
         presence.dead_man_required.unwrap_or(!is_known || is_fast || force > FORCE_MAX)
     }
 
-    fn bounds(&self) -> [(&'static str, f64, f64, f64); 49] {
+    fn bounds(&self) -> [(&'static str, f64, f64, f64); 48] {
         let Self { latency, machine, envelope, manoeuvre, presence } = self;
-        let real = |share: f32| f64::from(share);
+        // 0.2 as `f32` is above 0.2: rounded, it is not above its bound.
+        let real = |number: f32| libm::round(f64::from(number) * 1e6) / 1e6;
         [
             ("latency.loop_age_full_ms", ms(latency.loop_age_full), 50.0, 1e3),
             ("latency.loop_age_hysteresis_ms", ms(latency.loop_age_hysteresis), 0.0, 200.0),
@@ -379,7 +369,7 @@ impl Config {
             ("machine.track_width_m", real(machine.track_width), 0.05, 10.0),
             ("machine.length_m", real(machine.length), 0.05, 20.0),
             ("machine.wheel_speed_max_m_per_s", real(machine.wheel_speed_max), 0.1, 40.0),
-            ("machine.deceleration_max_m_per_s2", real(machine.deceleration_max), 0.3, 15.0),
+            ("machine.deceleration_max_m_per_s2", real(machine.deceleration_max), 0.5, 15.0),
             ("machine.acceleration_max_m_per_s2", real(machine.acceleration_max), 0.1, 15.0),
             ("machine.drive_answer_ms", ms(machine.drive_answer), 200.0, 5e3),
             ("machine.mass_kg", real(machine.mass), 0.1, 60e3),
@@ -431,12 +421,6 @@ impl Config {
             ("manoeuvre.slope_max", real(manoeuvre.slope_max), 0.0, 0.5),
             ("presence.arm_timeout_ms", ms(presence.arm_timeout), 1e3, 600e3),
             ("presence.throttle_dead_zone", real(presence.throttle_dead_zone), 0.0, 0.2),
-            (
-                "presence.dead_man_required",
-                f64::from(u8::from(presence.dead_man_required == Some(true))),
-                0.0,
-                1.0,
-            ),
             ("presence.standstill_timeout_ms", ms(presence.standstill_timeout), 1e3, 600e3),
         ]
     }

@@ -1,3 +1,5 @@
+use tautline_units::Bounded;
+
 use crate::Motion;
 
 /// An invalid setting.
@@ -5,17 +7,8 @@ use crate::Motion;
 #[non_exhaustive]
 pub enum ConfigError {
     /// A setting of the guard is out of range.
-    #[error("guard.{setting} = {value}: must be {min} to {max}")]
-    OutOfBounds {
-        /// Name of the setting.
-        setting: &'static str,
-        /// Configured value.
-        value: f64,
-        /// Minimum allowed value.
-        min: f64,
-        /// Maximum allowed value.
-        max: f64,
-    },
+    #[error("guard.{0}")]
+    OutOfBounds(Bounded),
     /// A setting that only the owner of the machine knows is not set.
     #[error("guard.{setting} is missing: {purpose}")]
     Missing {

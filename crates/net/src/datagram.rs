@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::bail;
 use rustix::net::{SocketAddrUnix, bind};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use tautline_units::Ecn;
 
 use crate::udp::{BUFFER_BYTES, Outgoing, Udp};
@@ -327,6 +327,12 @@ impl TryFrom<String> for Address {
 
     fn try_from(text: String) -> anyhow::Result<Self> {
         text.parse()
+    }
+}
+
+impl Serialize for Address {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use anyhow::bail;
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::refused::Refused;
@@ -132,6 +132,15 @@ impl TryFrom<String> for Local {
     type Error = anyhow::Error;
     fn try_from(text: String) -> anyhow::Result<Self> {
         text.parse()
+    }
+}
+
+impl Serialize for Local {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Address(address) => to.collect_str(address),
+            Self::Interface(name) => to.serialize_str(name),
+        }
     }
 }
 

@@ -6,18 +6,19 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tautline_net::Local;
 use tautline_net::control::Host;
 use tautline_net::datagram::Address;
 use tautline_net::settings::{Faults, one_or_several};
 use tautline_transport::crypto::PublicKey;
+use tautline_units::Bounded;
 
 use crate::console::access::Names;
 use crate::console::tls::Files;
 
 /// Settings of an operator; most fields have a flag of the same name.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Name of the operator, visible to others.
@@ -75,15 +76,15 @@ pub struct Config {
     pub deliver: BTreeMap<String, Address>,
     /// Control address of a link emulator, if there is one.
     pub emulator: Option<SocketAddr>,
-    /// Time in milliseconds that a slice waits for an earlier missing one before the loss is
-    /// reported to the vehicle.
+    /// Time that a slice waits for an earlier missing one before the loss is reported to the
+    /// vehicle.
     pub reorder_ms: u64,
     /// Settings of the multi-link transport.
     pub transport: tautline_transport::Config,
 }
 
 /// Kind of proxy before the console.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Behind {
     /// A proxy that terminates TLS and forwards plain HTTP with the browser's own `Host` and
@@ -158,9 +159,7 @@ impl Config {
             "tls_advertise needs a link over TLS: give the address to listen on with --tls"
                 .to_owned()
         });
-        faults.unless(self.reorder_ms <= 500, || {
-            format!("reorder_ms = {}: must be 0 to 500", self.reorder_ms)
-        });
+        faults.of(Bounded::new("reorder_ms", self.reorder_ms as f64, 0.0..=500.0).check());
         for name in &self.console_names {
             // Behind a proxy a name may have a path, for the printed address.
             let (host, path) = match self.console_behind {

@@ -4,10 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tautline_net::settings::{Faults, one_or_several};
 use tautline_transport::crypto::PublicKey;
-use tautline_units::{Bitrate, ByteCount};
+use tautline_units::{Bitrate, Bounded, ByteCount};
 
 /// Settings of a relay; every field has a flag of the same name.
 ///
@@ -19,10 +19,10 @@ use tautline_units::{Bitrate, ByteCount};
 /// # "#).unwrap();
 /// # config.validate().unwrap();
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// UDP addresses to listen on, at most sixteen: an end that reaches two peers at once uses two.
+    /// UDP addresses to listen on: an end that reaches two peers at once uses two.
     #[serde(deserialize_with = "one_or_several")]
     pub listen: Vec<SocketAddr>,
     /// TCP address to listen on for ends whose network blocks UDP; none if unset.
@@ -37,16 +37,16 @@ pub struct Config {
     /// Folder for raw files of latency: a line for each answered probe; without it no probes are
     /// sent.
     pub latency: Option<PathBuf>,
-    /// Maximum total size of the files of latency in MiB; the oldest are deleted first.
+    /// Maximum total size of the files of latency; the oldest are deleted first.
     pub latency_mib: u64,
     /// Address at which `/metrics` is served; none if unset.
     pub metrics: Option<SocketAddr>,
     /// Maximum number of simultaneous leases.
     pub leases_max: usize,
-    /// Maximum bitrate of one lease in Mbit/s, both directions together.
+    /// Maximum bitrate of one lease, both directions together.
     pub lease_mbps: u64,
-    /// Maximum GiB that one socket of an end, usually a modem's, may send and receive together, for
-    /// as long as the lease lasts.
+    /// Maximum data that one socket of an end, usually a modem's, may send and receive together,
+    /// for as long as the lease lasts.
     pub link_gib: u64,
 }
 
@@ -78,18 +78,15 @@ impl Config {
     /// Every fault on a line of its own, with the name of the field.
     pub fn validate(&self) -> anyhow::Result<()> {
         let mut faults = Faults::default();
-        faults.unless((1..=LISTEN_MAX).contains(&self.listen.len()), || {
-            format!("listen has {} addresses: must be 1 to {LISTEN_MAX}", self.listen.len())
-        });
-        let mut within = |name: &str, value: u64, most: u64| {
-            faults.unless((1..=most).contains(&value), || {
-                format!("{name} = {value}: must be 1 to {most}")
-            });
-        };
-        within("latency_mib", self.latency_mib, LATENCY_MIB_MAX);
-        within("leases_max", self.leases_max as u64, LEASES_MAX);
-        within("lease_mbps", self.lease_mbps, MBPS_MAX);
-        within("link_gib", self.link_gib, GIB_MAX);
+        let listen = self.listen.len();
+        faults.of(Bounded::size("listen", listen, 1..=LISTEN_MAX, "addresses").check());
+        let within =
+            |name, value: u64, most: u64| Bounded::new(name, value as f64, 1.0..=most as f64);
+        faults.of(within("latency_mib", self.latency_mib, LATENCY_MIB_MAX).check());
+        let leases = within("leases_max", self.leases_max as u64, LEASES_MAX);
+        faults.of(leases.in_unit("leases").check());
+        faults.of(within("lease_mbps", self.lease_mbps, MBPS_MAX).check());
+        faults.of(within("link_gib", self.link_gib, GIB_MAX).check());
         faults.of(self.switchboard_public_key());
         faults.finish()
     }
@@ -158,11 +155,17 @@ mod tests {
             change(&mut config);
             config.validate().unwrap_err().to_string()
         };
-        assert_eq!(wrong(|c| c.listen.clear()), "listen has 0 addresses: must be 1 to 16");
-        assert_eq!(wrong(|c| c.latency_mib = 0), "latency_mib = 0: must be 1 to 1048576");
-        assert_eq!(wrong(|c| c.leases_max = 0), "leases_max = 0: must be 1 to 4096");
-        assert_eq!(wrong(|c| c.lease_mbps = 20_000), "lease_mbps = 20000: must be 1 to 10000");
-        assert_eq!(wrong(|c| c.link_gib = 0), "link_gib = 0: must be 1 to 1048576");
+        assert_eq!(
+            wrong(|c| c.listen.clear()),
+            "listen has 0 addresses: must be 1 to 16 addresses"
+        );
+        assert_eq!(wrong(|c| c.latency_mib = 0), "latency_mib = 0: must be 1 to 1048576 MiB");
+        assert_eq!(wrong(|c| c.leases_max = 0), "leases_max = 0: must be 1 to 4096 leases");
+        assert_eq!(
+            wrong(|c| c.lease_mbps = 20_000),
+            "lease_mbps = 20000: must be 1 to 10000 Mbit/s"
+        );
+        assert_eq!(wrong(|c| c.link_gib = 0), "link_gib = 0: must be 1 to 1048576 GiB");
         assert!(wrong(|c| c.switchboard_key.clear()).starts_with("switchboard_key is missing"));
         assert!(wrong(|c| c.switchboard_key = "ab".into()).starts_with("switchboard_key: \"ab\""));
     }

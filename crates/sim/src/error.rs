@@ -1,17 +1,22 @@
 use std::path::{Path, PathBuf};
 
+use tautline_units::Bounded;
+
 /// A reason why a link could not be built; each variant carries its cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A field of a link's configuration is out of its range.
+    /// A field of a link's configuration is out of its bounds.
+    #[error(transparent)]
+    OutOfBounds(#[from] Bounded),
+    /// A field of a link's configuration breaks a rule.
     #[error("{field} = {value}: {reason}")]
     Field {
         /// The field's name, as written in TOML.
         field: &'static str,
         /// The rejected value of the field.
         value: String,
-        /// The permitted range, or the rule that it breaks.
+        /// The rule that it breaks.
         reason: &'static str,
     },
     /// A trace could not be read from its file.
@@ -75,16 +80,9 @@ pub enum Error {
     },
 }
 
-/// Checks that `value` is at least `from` and at most `to`; NaN is an error too. `reason`: text of
-/// the permitted range.
-pub(crate) fn within(
-    field: &'static str,
-    value: f64,
-    from: f64,
-    to: f64,
-    reason: &'static str,
-) -> Result<(), Error> {
-    if (from..=to).contains(&value) { Ok(()) } else { Err(wrong(field, value, reason)) }
+/// Checks that `value` is at least `from` and at most `to`; NaN is an error too.
+pub(crate) fn within(field: &'static str, value: f64, from: f64, to: f64) -> Result<(), Error> {
+    Ok(Bounded::new(field, value, from..=to).check()?)
 }
 
 /// Returns the error for a field with a bad value.

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::de::{Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use tautline_net::control::SERVER_TIMEOUT;
 use tautline_net::settings::Faults;
 use tautline_transport::crypto::PublicKey;
-use tautline_units::ByteCount;
+use tautline_units::{Bounded, ByteCount};
 
 use crate::relays::Relay;
 
@@ -33,7 +33,7 @@ use crate::relays::Relay;
 /// # "#).unwrap();
 /// # config.validate().unwrap();
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// TCP address to listen on. The same UDP port and the next one answer requests for the
@@ -51,17 +51,18 @@ pub struct Config {
     pub state: PathBuf,
     /// Folder for raw files of latency, with a line for each answered ping; no files if unset.
     pub latency: Option<PathBuf>,
-    /// Maximum total size of the files of latency in MiB; the oldest are deleted first.
+    /// Maximum total size of the files of latency; the oldest are deleted first.
     pub latency_mib: u64,
     /// Address at which `/metrics` is served; none if unset.
     pub metrics: Option<SocketAddr>,
-    /// Milliseconds for which a lease is kept after its operator lost the connection.
+    /// Time for which a lease is kept after its operator lost the connection.
     pub lease_grace_ms: u64,
-    /// Milliseconds between two pings on each connection.
+    /// Interval between two pings on each connection.
     pub ping_interval_ms: u64,
-    /// Milliseconds without a message after which a connection is closed.
+    /// Time without a message after which a connection is closed; at least twice
+    /// `ping_interval_ms`.
     pub connection_timeout_ms: u64,
-    /// Validity of a relay token in seconds; both ends of a lease receive new ones at half of it.
+    /// Validity of a relay token; both ends of a lease receive new ones at half of it.
     pub relay_token_s: u64,
     /// Relays that both ends of a lease may use.
     pub relays: Vec<Relay>,
@@ -106,36 +107,24 @@ impl Config {
     /// Every fault on a line of its own, with the name of the field.
     pub fn validate(&self) -> anyhow::Result<()> {
         let mut faults = Faults::default();
+        // Clients would consider a switchboard dead that pings less often.
         let ping_max = u64::try_from(SERVER_TIMEOUT.as_millis()).unwrap_or(u64::MAX) / 2;
-        faults.unless((1..=ping_max).contains(&self.ping_interval_ms), || {
+        let bounds = [
+            ("ping_interval_ms", self.ping_interval_ms, 1, ping_max),
+            ("connection_timeout_ms", self.connection_timeout_ms, 2, TIME_MS_MAX),
+            ("lease_grace_ms", self.lease_grace_ms, 0, TIME_MS_MAX),
+            ("relay_token_s", self.relay_token_s, TOKEN_S_MIN, TOKEN_S_MAX),
+            ("latency_mib", self.latency_mib, 1, LATENCY_MIB_MAX),
+        ];
+        for (setting, value, min, max) in bounds {
+            faults.of(Bounded::new(setting, value as f64, min as f64..=max as f64).check());
+        }
+        let pings = self.ping_interval_ms.saturating_mul(2);
+        faults.unless(self.connection_timeout_ms >= pings, || {
             format!(
-                "ping_interval_ms = {}: must be 1 to {ping_max}; otherwise clients would consider \
-                 the switchboard dead",
-                self.ping_interval_ms
+                "connection_timeout_ms = {}: must be at least twice ping_interval_ms",
+                self.connection_timeout_ms
             )
-        });
-        faults.unless(
-            self.connection_timeout_ms >= 2 * self.ping_interval_ms
-                && self.connection_timeout_ms <= TIME_MS_MAX,
-            || {
-                format!(
-                    "connection_timeout_ms = {}: must be at least twice ping_interval_ms and at \
-                     most {TIME_MS_MAX}",
-                    self.connection_timeout_ms
-                )
-            },
-        );
-        faults.unless(self.lease_grace_ms <= TIME_MS_MAX, || {
-            format!("lease_grace_ms = {}: must be 0 to {TIME_MS_MAX}", self.lease_grace_ms)
-        });
-        faults.unless((TOKEN_S_MIN..=TOKEN_S_MAX).contains(&self.relay_token_s), || {
-            format!(
-                "relay_token_s = {}: must be {TOKEN_S_MIN} to {TOKEN_S_MAX}",
-                self.relay_token_s
-            )
-        });
-        faults.unless((1..=LATENCY_MIB_MAX).contains(&self.latency_mib), || {
-            format!("latency_mib = {}: must be 1 to {LATENCY_MIB_MAX}", self.latency_mib)
         });
         faults.of(Relay::validate(&self.relays));
         faults.unless(
@@ -156,12 +145,7 @@ impl Config {
             ("supervisors", &self.supervisors),
         ];
         for (table, entries) in tables {
-            faults.unless(entries.len() <= ENTRIES_MAX, || {
-                format!(
-                    "[{table}] has {} entries: at most {ENTRIES_MAX} are allowed",
-                    entries.len()
-                )
-            });
+            faults.of(Bounded::size(table, entries.len(), 0..=ENTRIES_MAX, "entries").check());
             for (name, key) in entries {
                 let is_name =
                     (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control);
@@ -299,7 +283,7 @@ mod tests {
             wrong(|c| c.connection_timeout_ms = 1_000).starts_with("connection_timeout_ms = 1000:")
         );
         assert!(wrong(|c| c.lease_grace_ms = u64::MAX).starts_with("lease_grace_ms = "));
-        assert_eq!(wrong(|c| c.latency_mib = 0), "latency_mib = 0: must be 1 to 1048576");
+        assert_eq!(wrong(|c| c.latency_mib = 0), "latency_mib = 0: must be 1 to 1048576 MiB");
         assert!(wrong(|c| c.relay_token_s = 5).starts_with("relay_token_s = 5: must be 60 to"));
         let mut config = Config::default();
         config.vehicles.insert("rover".into(), key(1));

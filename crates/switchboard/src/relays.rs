@@ -3,16 +3,17 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer};
+use anyhow::Context;
+use serde::{Deserialize, Deserializer, Serialize};
 use tautline_message::RelayTicket;
 use tautline_net::Destination;
 use tautline_net::settings::Faults;
 use tautline_transport::crypto::{Identity, PublicKey};
 use tautline_transport::relay::{Grant, Side, Token};
-use tautline_units::Instant;
+use tautline_units::{Bounded, Instant};
 
 /// A relay in the switchboard's settings.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {
     /// Public key of the relay.
@@ -40,16 +41,12 @@ impl Relay {
     /// A line for each fault, with the name of its field.
     pub(crate) fn validate(relays: &[Self]) -> anyhow::Result<()> {
         let mut faults = Faults::default();
-        faults.unless(relays.len() <= RELAYS_MAX, || {
-            let count = relays.len();
-            format!("[[relays]] has {count} entries: at most {RELAYS_MAX} are allowed")
-        });
+        faults.of(Bounded::size("relays", relays.len(), 0..=RELAYS_MAX, "entries").check());
         for (index, relay) in relays.iter().enumerate() {
             let Self { key, addresses, tls } = relay;
-            faults.unless((1..=ADDRESSES_MAX).contains(&addresses.len()), || {
-                let count = addresses.len();
-                format!("[[relays]] {key}: {count} addresses, must be 1 to {ADDRESSES_MAX}")
-            });
+            let count = addresses.len();
+            let count = Bounded::size("relays.addresses", count, 1..=ADDRESSES_MAX, "addresses");
+            faults.of(count.check().with_context(|| format!("[[relays]] {key}")));
             let all = addresses.len() + tls.len();
             faults.unless(addresses.len() > ADDRESSES_MAX || all <= ADDRESSES_MAX, || {
                 format!(

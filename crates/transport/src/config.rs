@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use serde::Deserialize;
-use tautline_units::{ByteCount, Duration};
+use serde::{Deserialize, Serialize};
+use tautline_units::{Bounded, ByteCount, Duration};
 
 use crate::error::ConfigError;
 use crate::planner::{self, QuantileFactory};
@@ -29,40 +29,38 @@ use crate::wire::Versions;
 /// initial_kbps = 8000
 /// ceiling_kbps = 80000
 /// ```
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Maximum datagram size: UDP payload of 150 to 1500 bytes. Default 1200, which passes every
-    /// path that carries IPv6, with room for tunnels.
-    #[serde(deserialize_with = "bytes")]
+    /// Maximum UDP payload that this end sends. The default passes every path that carries IPv6,
+    /// with room for tunnels.
+    #[serde(with = "bytes")]
     pub datagram_bytes_max: ByteCount,
-    /// Interval between pings on a live link; 5 ms to 1 s, default 20 ms.
-    #[serde(rename = "ping_interval_ms", deserialize_with = "millis")]
+    /// Interval between pings on a live link.
+    #[serde(rename = "ping_interval_ms", with = "millis")]
     pub ping_interval: Duration,
-    /// Time without a pong after which a link is silent and carries no media; 20 ms to 10 s and at
-    /// least two ping intervals, default 250 ms. It is longer on standby and over a stream. Other
-    /// links take over its media earlier: after three ping intervals plus four times the jitter, 60
-    /// ms at least.
-    #[serde(rename = "link_timeout_ms", deserialize_with = "millis")]
+    /// Time without a pong after which a link is silent and carries no media; at least two ping
+    /// intervals. It is longer on standby and over a stream. Other links take over its media
+    /// earlier: after three ping intervals plus four times the jitter, 60 ms at least.
+    #[serde(rename = "link_timeout_ms", with = "millis")]
     pub link_timeout: Duration,
-    /// Interval between reports of a link that receives media; 5 ms to 1 s, default 10 ms. Others
-    /// are reported ten times less often.
-    #[serde(rename = "report_interval_ms", deserialize_with = "millis")]
+    /// Interval between reports of a link that receives media. Others are reported ten times less
+    /// often.
+    #[serde(rename = "report_interval_ms", with = "millis")]
     pub report_interval: Duration,
-    /// Assumed lifetime of a received media unit before the clocks are compared; 1 ms to 30 s,
-    /// default 200 ms. The clock estimate's bounds are also used for media according to it.
-    #[serde(rename = "media_deadline_ms", deserialize_with = "millis")]
+    /// Assumed lifetime of a received media unit before the clocks are compared. The clock
+    /// estimate's bounds are also used for media according to it.
+    #[serde(rename = "media_deadline_ms", with = "millis")]
     pub media_deadline: Duration,
-    /// Assumed lifetime of a received unit of any other channel before the clocks are compared; 1
-    /// ms to 30 s, default 250 ms.
-    #[serde(rename = "command_deadline_ms", deserialize_with = "millis")]
+    /// Assumed lifetime of a received unit of any other channel before the clocks are compared.
+    #[serde(rename = "command_deadline_ms", with = "millis")]
     pub command_deadline: Duration,
-    /// True if a media unit must survive the loss of any one link; default true. The planner waives
-    /// this while one link carries most of the traffic and using it fully is worth more than the
-    /// misses that it costs.
+    /// True if a media unit must survive the loss of any one link. The planner waives this while
+    /// one link carries most of the traffic and using it fully is worth more than the misses that
+    /// it costs.
     pub spread: bool,
     /// True if media packets that are reported lost, or held by a silent link, are resent over
-    /// another link; default true. A packet is resent while its unit needs it and it can arrive in
+    /// another link. A packet is resent while its unit needs it and it can arrive in
     /// time.
     pub retransmit: bool,
     /// Parameters of the erasure code that protects media units.
@@ -122,11 +120,10 @@ impl Config {
 
     /// Returns an error for every invalid field.
     pub fn faults(&self) -> impl Iterator<Item = ConfigError> {
-        let bytes = self.datagram_bytes_max.get();
+        let bytes = self.datagram_bytes_max.get() as f64;
+        let bytes = Bounded::new("datagram_bytes_max", bytes, 150.0..=1500.0);
         let checked = [
-            check("datagram_bytes_max", (150..=1500).contains(&bytes), || {
-                format!("{bytes} is not within 150 to 1500")
-            }),
+            bytes.check().map_err(ConfigError::OutOfBounds),
             within("ping_interval_ms", self.ping_interval, 5, 1_000),
             within("link_timeout_ms", self.link_timeout, 20, 10_000),
             check("link_timeout_ms", self.link_timeout >= self.ping_interval * 2, || {
@@ -171,7 +168,7 @@ mod tests {
         };
         assert_eq!(
             wrong(|c| c.datagram_bytes_max = ByteCount::new(149)),
-            "transport.datagram_bytes_max: 149 is not within 150 to 1500"
+            "transport.datagram_bytes_max = 149: must be 150 to 1500 bytes"
         );
         assert_eq!(
             wrong(|c| c.link_timeout = Duration::from_millis(30)),
@@ -179,11 +176,11 @@ mod tests {
         );
         assert_eq!(
             wrong(|c| c.protect.miss_target = f64::NAN),
-            "transport.protect.miss_target: NaN is not within 0.0001 to 0.2"
+            "transport.protect.miss_target = NaN: must be 0.0001 to 0.2"
         );
         assert_eq!(
             wrong(|c| c.rate.initial = tautline_units::Bitrate::ZERO),
-            "transport.rate.initial_kbps: 0 bit/s is below 8 kbit/s, which pings and reports need"
+            "transport.rate.initial_kbps = 0: must be 8 to 10000000 kbit/s"
         );
     }
 }

@@ -1,4 +1,4 @@
-use tautline_units::{ByteCount, Duration};
+use tautline_units::{Bounded, ByteCount, Duration};
 
 /// A reason why a session cannot begin.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -17,12 +17,19 @@ pub enum Error {
 
 /// An invalid value of a configuration field.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("transport.{field}: {wrong}")]
-pub struct ConfigError {
-    /// Name of the field in TOML.
-    pub field: &'static str,
-    /// Description of the fault and of valid values.
-    pub wrong: String,
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A field is out of its bounds.
+    #[error("transport.{0}")]
+    OutOfBounds(#[from] Bounded),
+    /// Two fields contradict each other.
+    #[error("transport.{field}: {wrong}")]
+    Contradiction {
+        /// Name of the field in TOML.
+        field: &'static str,
+        /// Description of the fault and of valid values.
+        wrong: String,
+    },
 }
 
 /// A reason why a unit was refused. A refused unit gets no number, and no part of it is sent.

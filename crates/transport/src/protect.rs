@@ -1,28 +1,28 @@
 //! Coding of units: settings, and the number of packets of units without repair.
 
-use serde::Deserialize;
-use tautline_units::{Bitrate, ByteCount};
+use serde::{Deserialize, Serialize};
+use tautline_units::{Bitrate, Bounded, ByteCount};
 
 use crate::error::ConfigError;
-use crate::setting::check;
+use crate::setting::rate_within;
 use crate::wire::Prefix;
 
 /// Parameters of the erasure code that protects media units.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Code by which repair packets are made; default block.
+    /// Code by which repair packets are made.
     pub code: Code,
-    /// Target share of units that may miss their deadline; 0.0001 to 0.2, default 0.005.
+    /// Target share of units that may miss their deadline.
     pub miss_target: f64,
     /// Minimum media budget while links may carry media, however unreliable, as far as their rates
-    /// allow it: a bad minute still yields a picture. Default 400 kbit/s.
-    #[serde(rename = "floor_kbps", deserialize_with = "crate::setting::kbps")]
+    /// allow it: a bad minute still yields a picture.
+    #[serde(rename = "floor_kbps", with = "crate::setting::kbps")]
     pub floor: Bitrate,
 }
 
 /// Code by which repair packets of media units are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
     /// The block code: each unit is a block of its own.
@@ -46,9 +46,8 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with the name of the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        check("protect.miss_target", (1e-4..=0.2).contains(&self.miss_target), || {
-            format!("{} is not within 0.0001 to 0.2", self.miss_target)
-        })
+        Bounded::new("protect.miss_target", self.miss_target, 1e-4..=0.2).check()?;
+        rate_within("protect.floor_kbps", self.floor, 0)
     }
 }
 

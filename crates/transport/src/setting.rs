@@ -1,7 +1,6 @@
-//! Deserialization and validation of settings.
+//! Deserialization, serialization and validation of settings.
 
-use serde::Deserialize;
-use tautline_units::{Bitrate, ByteCount, Duration};
+use tautline_units::{Bitrate, Bounded, Duration};
 
 use crate::error::ConfigError;
 
@@ -14,7 +13,7 @@ pub(crate) fn check(
     holds: bool,
     wrong: impl FnOnce() -> String,
 ) -> Result<(), ConfigError> {
-    if holds { Ok(()) } else { Err(ConfigError { field, wrong: wrong() }) }
+    if holds { Ok(()) } else { Err(ConfigError::Contradiction { field, wrong: wrong() }) }
 }
 
 /// Checks that a field lies within `least` to `most` milliseconds, both included.
@@ -27,32 +26,66 @@ pub(crate) fn within(
     least: u64,
     most: u64,
 ) -> Result<(), ConfigError> {
-    let holds = value >= Duration::from_millis(least) && value <= Duration::from_millis(most);
-    check(field, holds, || format!("{value:?} is not within {least} to {most} ms"))
+    let bounds = least as f64..=most as f64;
+    Ok(Bounded::new(field, value.as_secs_f64() * 1e3, bounds).check()?)
 }
 
-/// Deserializes a setting that is a number of milliseconds, fractions allowed.
-///
-/// # Errors
-/// The deserializer's, or one for a negative, too large or NaN number.
-pub(crate) fn millis<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    let millis = f64::deserialize(from)?;
-    Duration::try_from_secs_f64(millis / 1e3).map_err(serde::de::Error::custom)
+/// Checks that a rate lies within `least` kbit/s to 10 Gbit/s.
+pub(crate) fn rate_within(
+    field: &'static str,
+    rate: Bitrate,
+    least: u32,
+) -> Result<(), ConfigError> {
+    let kbps = rate.as_f64() / 1e3;
+    Ok(Bounded::new(field, kbps, f64::from(least)..=KBPS_MAX).check()?)
 }
 
-/// Deserializes a setting that is a whole number of bytes.
-pub(crate) fn bytes<'de, D: serde::Deserializer<'de>>(from: D) -> Result<ByteCount, D::Error> {
-    u64::deserialize(from).map(ByteCount::new)
+/// More than any link carries.
+const KBPS_MAX: f64 = 10e6;
+
+/// A number of milliseconds, fractions allowed.
+pub(crate) mod millis {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use tautline_units::Duration;
+
+    pub(crate) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64(time.as_secs_f64() * 1e3)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        let millis = f64::deserialize(from)?;
+        Duration::try_from_secs_f64(millis / 1e3).map_err(serde::de::Error::custom)
+    }
 }
 
-/// Deserializes a setting that is a whole number of kbit/s.
-///
-/// # Errors
-/// The deserializer's, or one for more than 2^64 bit/s.
-pub(crate) fn kbps<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Bitrate, D::Error> {
-    let kilobits = u64::deserialize(from)?;
-    match kilobits.checked_mul(1_000) {
-        Some(bits) => Ok(Bitrate::from_bps(bits)),
-        None => Err(serde::de::Error::custom("more kbit/s than supported")),
+/// A number of bytes.
+pub(crate) mod bytes {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use tautline_units::ByteCount;
+
+    pub(crate) fn serialize<S: Serializer>(bytes: &ByteCount, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(bytes.get())
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ByteCount, D::Error> {
+        u64::deserialize(from).map(ByteCount::new)
+    }
+}
+
+/// A number of kbit/s.
+pub(crate) mod kbps {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use tautline_units::Bitrate;
+
+    pub(crate) fn serialize<S: Serializer>(rate: &Bitrate, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(rate.bps() / 1_000)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Bitrate, D::Error> {
+        let kilobits = u64::deserialize(from)?;
+        match kilobits.checked_mul(1_000) {
+            Some(bits) => Ok(Bitrate::from_bps(bits)),
+            None => Err(serde::de::Error::custom("more kbit/s than supported")),
+        }
     }
 }

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, anyhow, bail, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tautline_net::Local;
 use tautline_net::control::Host;
 use tautline_net::datagram::Address;
 use tautline_net::file;
 use tautline_net::settings::{Faults, one_or_several};
 use tautline_transport::crypto::PublicKey;
+use tautline_units::Bounded;
 use tautline_video::v4l2::{Wanted, check_device};
 use tautline_video::{Backend, avc};
 
@@ -22,13 +23,13 @@ use crate::geometry::CameraGeometry;
 use crate::topics::Topic;
 
 /// Settings of a vehicle; each field has a flag of the same name.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Name of the vehicle at the switchboard.
     pub name: String,
-    /// Description of the vehicle's location, at most 32 bytes; the switchboard shows it where
-    /// people choose a vehicle.
+    /// Description of the vehicle's location; the switchboard shows it where people choose a
+    /// vehicle.
     pub place: Option<String>,
     /// File of the vehicle's secret key.
     pub key: PathBuf,
@@ -72,10 +73,10 @@ pub struct Config {
     /// Loss recovery of Tautline's own encoder.
     pub loss_recovery: LossRecovery,
     /// For the intra refreshes: number of pictures that one takes. For `intra-columns`: distance
-    /// between two refreshed columns, in macroblocks. From 2 to 250.
+    /// between two refreshed columns, in macroblocks.
     pub refresh_period: u8,
     /// With reference picture selection: greatest distance in pictures from a picture to its
-    /// reference, from 1 to 16.
+    /// reference.
     pub references: u8,
     /// True if Tautline's own encoder produces strips that an operator can record as complete
     /// pictures.
@@ -191,15 +192,10 @@ impl Config {
         faults.unless(!self.name.is_empty(), || {
             "name is empty: give the vehicle's name with --name".to_owned()
         });
-        if let Some(place) = &self.place {
-            let fits = (1..=PLACE_BYTES_MAX).contains(&place.len());
-            faults.unless(fits, || {
-                format!("place = {place:?}: must have 1 to {PLACE_BYTES_MAX} bytes")
-            });
-        }
-        faults.unless((1.0..=60.0).contains(&self.pictures_per_second), || {
-            format!("pictures_per_second = {}: must be 1 to 60", self.pictures_per_second)
-        });
+        let place = self.place.as_ref().map_or(1, String::len);
+        faults.of(Bounded::size("place", place, 1..=PLACE_BYTES_MAX, "bytes").check());
+        let rate = Bounded::new("pictures_per_second", self.pictures_per_second, 1.0..=60.0);
+        faults.of(rate.in_unit("pictures per second").check());
         faults.unless(self.clip.is_none() || self.camera.is_none(), || {
             "clip and camera are both given: use only one of them".to_owned()
         });
@@ -207,12 +203,10 @@ impl Config {
         if let Some(geometry) = &self.camera_geometry {
             faults.of(geometry.validate());
         }
-        faults.unless((2..=250).contains(&self.refresh_period), || {
-            format!("refresh_period = {}: must be 2 to 250", self.refresh_period)
-        });
-        faults.unless((1..=16).contains(&self.references), || {
-            format!("references = {}: must be 1 to 16", self.references)
-        });
+        let period = Bounded::new("refresh_period", self.refresh_period.into(), 2.0..=250.0);
+        faults.of(period.in_unit("pictures").check());
+        let references = Bounded::new("references", self.references.into(), 1.0..=16.0);
+        faults.of(references.in_unit("pictures").check());
         faults.unless(self.backend().is_built(), || {
             format!(
                 "encoder: this binary was built without {0}: build it with --features {0}",
@@ -238,10 +232,7 @@ impl Config {
         for (key, name) in &self.people {
             let listed = !is_read || key.parse().is_ok_and(|key| operators.contains(&key));
             faults.unless(listed, || format!("people: {key:?} is not one of the operators' keys"));
-            let fits = (1..=PERSON_BYTES_MAX).contains(&name.len());
-            faults.unless(fits, || {
-                format!("people: {name:?}: must have 1 to {PERSON_BYTES_MAX} bytes")
-            });
+            faults.of(Bounded::size("people", name.len(), 1..=PERSON_BYTES_MAX, "bytes").check());
         }
         let supervisors = faults.of(self.supervisor_keys());
         let are_own = supervisors.as_ref().is_none_or(|keys| keys.len() == self.supervisors.len());
@@ -370,7 +361,7 @@ macro_rules! named {
 }
 
 /// Choice of the strips' encoder.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EncoderChoice {
     /// Tautline's own encoder.
@@ -383,7 +374,7 @@ pub enum EncoderChoice {
 named!(EncoderChoice: "own" Own, "openh264" Openh264);
 
 /// Loss recovery of Tautline's own encoder: see [`avc::LossRecovery`].
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossRecovery {
     /// One IDR per reported loss.
@@ -408,7 +399,7 @@ named!(LossRecovery: "idr" Idr, "intra-refresh" IntraRefresh, "intra-columns" In
     "reference-selection" ReferenceSelection, "references-by-loss" ReferencesByLoss);
 
 /// Reaction after a pause in which nothing could be sent.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterPause {
     /// Each strip recovers by its encoder's own method, within its budget.
@@ -421,7 +412,7 @@ pub enum AfterPause {
 named!(AfterPause: "recover" Recover, "idr" Idr);
 
 /// Reaction to a fault that is visible in the picture.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reaction {
     /// Warn the operator.
@@ -434,7 +425,7 @@ pub enum Reaction {
 named!(Reaction: "warn" Warn, "stop" Stop);
 
 /// Schedule of the steering check that the operator is asked for after arming.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SteeringCheck {
     /// At each drive until a check has been completed.

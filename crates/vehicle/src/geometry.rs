@@ -1,31 +1,32 @@
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tautline_guard::Extra;
 use tautline_net::settings::Faults;
+use tautline_units::Bounded;
 
 /// Position and view of the camera towards the road, as measured at the vehicle; without lens
 /// distortion.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CameraGeometry {
-    /// Height of the camera above the road in metres; 0.05 to 20.
+    /// Height of the camera above the road in m.
     #[serde(rename = "height_m")]
     pub height: f64,
-    /// Downward tilt in degrees, negative upwards; -60 to 60.
+    /// Downward tilt in degrees, negative upwards.
     #[serde(rename = "pitch_degrees")]
     pub pitch: f64,
-    /// Horizontal field of view in degrees; 1 to 170.
+    /// Horizontal field of view in degrees.
     #[serde(rename = "field_of_view_degrees")]
     pub field_of_view: f64,
-    /// Distance from the camera forward to the front bumper in metres; 0 to 20.
+    /// Distance from the camera forward to the front bumper in m.
     #[serde(rename = "to_front_m")]
     pub to_front: f64,
-    /// Distance from the camera back to the rear axle in metres; 0 to 20.
+    /// Distance from the camera back to the rear axle in m.
     #[serde(rename = "to_rear_axle_m")]
     pub to_rear_axle: f64,
-    /// Width of the vehicle in metres; 0.1 to 10.
+    /// Width of the vehicle in m.
     #[serde(rename = "width_m")]
     pub width: f64,
-    /// Wheelbase in metres; 0.1 to 20.
+    /// Wheelbase in m.
     #[serde(rename = "wheelbase_m")]
     pub wheelbase: f64,
 }
@@ -37,19 +38,17 @@ impl CameraGeometry {
     /// Returns a line for each invalid field, with what is required.
     pub fn validate(&self) -> anyhow::Result<()> {
         let fields = [
-            ("height_m", self.height, 0.05, 20.0),
-            ("pitch_degrees", self.pitch, -60.0, 60.0),
-            ("field_of_view_degrees", self.field_of_view, 1.0, 170.0),
-            ("to_front_m", self.to_front, 0.0, 20.0),
-            ("to_rear_axle_m", self.to_rear_axle, 0.0, 20.0),
-            ("width_m", self.width, 0.1, 10.0),
-            ("wheelbase_m", self.wheelbase, 0.1, 20.0),
+            ("camera_geometry.height_m", self.height, 0.05, 20.0),
+            ("camera_geometry.pitch_degrees", self.pitch, -60.0, 60.0),
+            ("camera_geometry.field_of_view_degrees", self.field_of_view, 1.0, 170.0),
+            ("camera_geometry.to_front_m", self.to_front, 0.0, 20.0),
+            ("camera_geometry.to_rear_axle_m", self.to_rear_axle, 0.0, 20.0),
+            ("camera_geometry.width_m", self.width, 0.1, 10.0),
+            ("camera_geometry.wheelbase_m", self.wheelbase, 0.1, 20.0),
         ];
         let mut faults = Faults::default();
         for (name, value, least, most) in fields {
-            faults.unless((least..=most).contains(&value), || {
-                format!("camera_geometry.{name} = {value}: must be {least} to {most}")
-            });
+            faults.of(Bounded::new(name, value, least..=most).check());
         }
         let front = self.to_rear_axle + self.to_front;
         faults.unless(front != 0.0, || {
@@ -110,7 +109,7 @@ mod tests {
             geometry.validate().unwrap_err().to_string()
         };
         let told = refused(|it| it.field_of_view = 180.0);
-        assert_eq!(told, "camera_geometry.field_of_view_degrees = 180: must be 1 to 170");
+        assert_eq!(told, "camera_geometry.field_of_view_degrees = 180: must be 1 to 170 degrees");
         assert!(refused(|it| it.field_of_view = 0.0).contains("field_of_view_degrees = 0:"));
         assert!(refused(|it| it.height = -1.0).contains("height_m = -1:"));
         assert!(refused(|it| it.height = f64::NAN).contains("height_m = NaN:"));

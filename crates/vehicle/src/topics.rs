@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tautline_net::channels::{self, APPLICATION_MIN};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Sender, Server};
@@ -18,19 +18,18 @@ use tautline_net::settings::Faults;
 use tautline_net::{LogLimit, RateBound, file};
 use tautline_transport::channel::{self, Channel, Descriptor};
 use tautline_transport::{ChannelNumber, SendError};
-use tautline_units::{Bitrate, ByteCount, Instant};
+use tautline_units::{Bitrate, Bounded, ByteCount, Instant};
 use tokio::time::MissedTickBehavior;
 
 /// Topic of another program: one entry of `[[topics]]` in the settings.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Topic {
-    /// Name of the topic, such as `/scan`; 1 to 255 bytes.
+    /// Name of the topic, such as `/scan`.
     pub topic: String,
     /// Address at which the program's datagrams arrive; each datagram is a unit.
     pub listen: Address,
-    /// Maximum rate on each link, averaged over one second and counted in bytes of units, kbit/s; 1
-    /// to 20000.
+    /// Maximum rate on each link, averaged over one second and counted in bytes of units, kbit/s.
     pub rate_cap_kbps: u32,
     /// Rule for which of the topic's units still count.
     #[serde(default)]
@@ -38,7 +37,7 @@ pub struct Topic {
     /// Priority of the topic's channel.
     #[serde(default)]
     pub priority: Priority,
-    /// Time after which a unit is worthless, ms; 1 to 30000.
+    /// Time after which a unit is worthless, ms.
     #[serde(default = "deadline_ms")]
     pub deadline_ms: u64,
     /// Encoding of a unit, by its MCAP name.
@@ -55,7 +54,7 @@ pub struct Topic {
 }
 
 /// Order of the units of a topic.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// The newest unit replaces older ones.
@@ -66,7 +65,7 @@ pub enum Order {
 }
 
 /// Priority of a topic.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Priority {
     /// Sent after all other channels: one copy, in the remaining capacity.
@@ -272,32 +271,29 @@ impl Topic {
     /// Returns a line for each fault, with the topic's name.
     pub(crate) fn validate(topics: &[Self]) -> anyhow::Result<()> {
         let mut faults = Faults::default();
-        faults.unless(topics.len() <= TOPICS_MAX, || {
-            format!("topics: at most {TOPICS_MAX} are allowed")
-        });
+        faults.of(Bounded::size("topics", topics.len(), 0..=TOPICS_MAX, "entries").check());
         let ours: Vec<Channel> = channels::all().into();
         let mut names: BTreeSet<&str> =
             ours.iter().map(|channel| channel.descriptor.topic.as_str()).collect();
         for topic in topics {
             let Self { topic: name, rate_cap_kbps, deadline_ms, .. } = topic;
-            let texts = [&topic.message_encoding, &topic.schema_name, &topic.schema_encoding];
-            let mut unless = |holds: bool, fault: &str| {
-                faults.unless(holds, || format!("topics: {name:?}: {fault}"));
-            };
-            unless((1..=255).contains(&name.len()), "must have 1 to 255 bytes");
-            unless(names.insert(name), "is used twice, or is one of Tautline's own");
-            unless(
-                texts.iter().all(|text| text.len() <= 255),
-                "encodings and the schema's name must have at most 255 bytes",
-            );
-            unless(
-                (1..=20_000).contains(rate_cap_kbps),
-                &format!("rate_cap_kbps = {rate_cap_kbps}: must be 1 to 20000"),
-            );
-            unless(
-                (1..=30_000).contains(deadline_ms),
-                &format!("deadline_ms = {deadline_ms}: must be 1 to 30000"),
-            );
+            let texts = [
+                ("topics.message_encoding", &topic.message_encoding),
+                ("topics.schema_name", &topic.schema_name),
+                ("topics.schema_encoding", &topic.schema_encoding),
+            ];
+            let texts = texts.map(|(text, it)| Bounded::size(text, it.len(), 0..=255, "bytes"));
+            let numbers = [
+                Bounded::new("topics.rate_cap_kbps", f64::from(*rate_cap_kbps), 1.0..=20e3),
+                Bounded::new("topics.deadline_ms", *deadline_ms as f64, 1.0..=30e3),
+            ];
+            let named = Bounded::size("topics.topic", name.len(), 1..=255, "bytes");
+            for bounded in [named].into_iter().chain(texts).chain(numbers) {
+                faults.of(bounded.check().with_context(|| format!("topics: {name:?}")));
+            }
+            faults.unless(names.insert(name), || {
+                format!("topics: {name:?} is used twice, or is one of Tautline's own")
+            });
         }
         faults.finish()
     }
@@ -395,12 +391,12 @@ mod tests {
                 topic(r#"{"topic": "/scan", "listen": "/tmp/a.sock", "rate_cap_kbps": 100}"#);
             Topic::validate(std::slice::from_ref(&changed)).unwrap();
             change(&mut changed);
-            Topic::validate(&[changed]).unwrap_err().to_string()
+            format!("{:#}", Topic::validate(&[changed]).unwrap_err())
         };
-        assert!(refused(|it| it.rate_cap_kbps = 0).contains("\"/scan\": rate_cap_kbps = 0"));
+        assert!(refused(|it| it.rate_cap_kbps = 0).contains("/scan\": topics.rate_cap_kbps = 0"));
         assert!(refused(|it| it.deadline_ms = 0).contains("deadline_ms = 0"));
         assert!(refused(|it| it.topic.clear()).contains("1 to 255 bytes"));
-        assert!(refused(|it| it.message_encoding = "x".repeat(256)).contains("at most 255"));
+        assert!(refused(|it| it.message_encoding = "x".repeat(256)).contains("0 to 255 bytes"));
         assert!(refused(|it| it.topic = "/vehicle/telemetry".into()).contains("Tautline's own"));
         let twice = topic(r#"{"topic": "/scan", "listen": "/tmp/a.sock", "rate_cap_kbps": 100}"#);
         assert!(Topic::validate(&[twice.clone(), twice.clone()]).is_err());

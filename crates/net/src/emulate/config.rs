@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tautline_sim::link::{self, Common, Seeds};
 use tautline_sim::preset::{Carrier, Preset};
 use tautline_sim::wireless::{self, Disturbance, Power};
+use tautline_units::Bounded;
 
 use super::model::Model;
 
@@ -45,7 +46,7 @@ pub struct Config {
     /// Seed of the randomness that links share.
     #[serde(default)]
     pub seed: u64,
-    /// Links, 1 to [`Config::LINKS_MAX`]; a link's index in this list, from 0, is its number.
+    /// Emulated links; a link's index in this list, from 0, is its number.
     pub links: Vec<LinkConfig>,
 }
 
@@ -74,7 +75,8 @@ pub struct LinkConfig {
     /// Model from the vehicle to the target; `None` for that of `preset`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<link::Config>,
-    /// Model from the target to the vehicle; `None` for that of `preset`.
+    /// Model from the target to the vehicle, with the settings of `up`; `None` for that of
+    /// `preset`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<link::Config>,
     /// Seed of the link's randomness.
@@ -86,9 +88,9 @@ pub struct LinkConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WirelessConfig {
-    /// Received power at the station, dBm: -20, -35 or -60.
+    /// Received power at the station.
     pub power_dbm: i32,
-    /// `true` if another flow of 2000 kB/s shares the wireless network, as in the paper's tests.
+    /// True if another flow of 2000 kB/s shares the wireless network, as in the paper's tests.
     #[serde(default = "yes")]
     pub disturbed: bool,
 }
@@ -155,12 +157,7 @@ impl Config {
     /// # Errors
     /// One line that names the link and the field.
     pub fn validate(&self) -> anyhow::Result<()> {
-        let count = self.links.len();
-        ensure!(
-            (1..=Self::LINKS_MAX).contains(&count),
-            "links: {count} given, must be 1 to {}",
-            Self::LINKS_MAX
-        );
+        Bounded::size("links", self.links.len(), 1..=Self::LINKS_MAX, "entries").check()?;
         let mut names = BTreeSet::new();
         let mut common: Vec<(&str, Common)> = Vec::new();
         for link in &self.links {
@@ -251,7 +248,7 @@ impl LinkConfig {
 impl WirelessConfig {
     fn model(&self) -> anyhow::Result<wireless::Config> {
         let power = Power::of_dbm(self.power_dbm).with_context(|| {
-            format!("wireless: power_dbm = {}: must be -20, -35 or -60", self.power_dbm)
+            format!("wireless: power_dbm = {}: must be -20, -35 or -60 dBm", self.power_dbm)
         })?;
         let mut config = power.config();
         config.disturbance = self.disturbed.then(Disturbance::of_table_2);

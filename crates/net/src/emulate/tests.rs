@@ -357,12 +357,12 @@ fn configurations_are_checked() {
     assert_eq!(of_link("").unwrap_err(), "link \"a\": give preset, or both up and down");
     assert_eq!(
         of_link(r#","preset":"lan","up":{"rate_mbps":-1.0}"#).unwrap_err(),
-        "link \"a\", up: rate_mbps = -1: Mbit/s, 0.01 to 100000"
+        "link \"a\", up: rate_mbps = -1: must be 0.01 to 100000 Mbit/s"
     );
     let unknown = parse(r#"{"links":[],"lnks":[]}"#).unwrap_err().to_string();
     assert!(unknown.starts_with("unknown field `lnks`"), "{unknown}");
     let none = parse(r#"{"links":[]}"#).unwrap().validate().unwrap_err().to_string();
-    assert_eq!(none, "links: 0 given, must be 1 to 16");
+    assert_eq!(none, "links has 0 entries: must be 1 to 16 entries");
     let missing = of_link(r#","preset":"lan","up":{"trace":{"file":"/no/such.pps"}}"#);
     assert_eq!(missing, Ok(()), "the file is looked for when it is loaded");
     assert_eq!(of_link(r#","wireless":{"power_dbm":-35,"disturbed":false}"#), Ok(()));
@@ -372,7 +372,7 @@ fn configurations_are_checked() {
     );
     assert_eq!(
         of_link(r#","wireless":{"power_dbm":-40}"#).unwrap_err(),
-        "link \"a\": wireless: power_dbm = -40: must be -20, -35 or -60"
+        "link \"a\": wireless: power_dbm = -40: must be -20, -35 or -60 dBm"
     );
     let bind = |text: &str| format!("{:#}", Emulator::bind(parse(text).unwrap()).unwrap_err());
     let nowhere = bind(r#"{"links":[{"name":"a","preset":"lan","target":"127.0.0.1:9"}]}"#);

@@ -1,5 +1,6 @@
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use tautline_units::Bounded;
 
 use super::interval::{Intervals, Outage, stream_of};
 use crate::error::{Error, within, wrong};
@@ -13,7 +14,7 @@ use crate::error::{Error, within, wrong};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Common {
-    /// Name of the shared element, such as a carrier; 1 to 64 bytes.
+    /// Name of the shared element, such as a carrier.
     pub name: String,
     /// Outages in which packets leaving the queue are lost; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,11 +31,11 @@ pub struct Common {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dip {
-    /// Mean time from one dip's end to the next one's start in s; 0.1 to 1,000,000.
+    /// Mean time from one dip's end to the next one's start in s.
     pub every_s: f64,
-    /// Mean length in ms; above 0, up to 600,000.
+    /// Mean length in ms.
     pub mean_ms: f64,
-    /// Factor on the capacity during a dip; 0.001 to 1.
+    /// Factor on the capacity during a dip.
     pub factor: f64,
 }
 
@@ -82,22 +83,20 @@ const ENTRIES_MAX: usize = 8;
 
 /// Checks the entries of one direction of a link.
 pub(super) fn validate(entries: &[Common]) -> Result<(), Error> {
-    if entries.len() > ENTRIES_MAX {
-        return Err(wrong("common", entries.len(), "entries, up to 8"));
-    }
+    Bounded::size("common", entries.len(), 0..=ENTRIES_MAX, "entries").check()?;
     for (index, entry) in entries.iter().enumerate() {
         let name = &entry.name;
-        if !(1..=64).contains(&name.len()) {
-            return Err(wrong("common.name", name, "a name of 1 to 64 bytes"));
-        }
+        Bounded::size("common.name", name.len(), 1..=64, "bytes").check()?;
         if entries[..index].iter().any(|other| other.name == *name) {
             return Err(wrong("common.name", name, "given twice"));
         }
-        entry.outage_losing.iter().try_for_each(|law| law.validate("common.outage_losing"))?;
-        entry.outage_holding.iter().try_for_each(|law| law.validate("common.outage_holding"))?;
+        let losing = ["common.outage_losing.every_s", "common.outage_losing.mean_ms"];
+        entry.outage_losing.iter().try_for_each(|law| law.validate(losing))?;
+        let holding = ["common.outage_holding.every_s", "common.outage_holding.mean_ms"];
+        entry.outage_holding.iter().try_for_each(|law| law.validate(holding))?;
         if let Some(dip) = entry.dip {
-            dip.law().validate("common.dip")?;
-            within("common.dip.factor", dip.factor, 0.001, 1.0, "0.001 to 1")?;
+            dip.law().validate(["common.dip.every_s", "common.dip.mean_ms"])?;
+            within("common.dip.factor", dip.factor, 0.001, 1.0)?;
         }
     }
     Ok(())

@@ -43,8 +43,8 @@ use crate::trace::Trace;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Mean capacity in Mbit/s (10^6 bit/s), headers included; 0.01 to 100,000. `None` if `trace`
-    /// gives the capacity.
+    /// Mean capacity in Mbit/s (10^6 bit/s), headers included. `None` if `trace` gives the
+    /// capacity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_mbps: Option<f64>,
     /// Variation of the capacity around `rate_mbps`; `None` for a constant capacity.
@@ -56,11 +56,10 @@ pub struct Config {
     /// Recorded capacity that replaces `rate_mbps`, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceRate>,
-    /// Queue size in bytes, headers included; a packet that does not fit is dropped. 1 to
-    /// 64,000,000.
+    /// Queue size in bytes, headers included; a packet that does not fit is dropped.
     #[serde(default = "default_queue_bytes")]
     pub queue_bytes: u64,
-    /// Propagation delay in ms, one way; 0 to 60,000.
+    /// Propagation delay in ms, one way.
     #[serde(default)]
     pub delay_ms: f64,
     /// Varying delay on top of `delay_ms`, if any.
@@ -75,7 +74,8 @@ pub struct Config {
     /// Outages in which packets leaving the queue are lost; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage_losing: Option<Outage>,
-    /// Outages in which the capacity is zero and packets are held in the queue; `None` for none.
+    /// Outages in which the capacity is zero and packets are held in the queue, with the settings
+    /// of `outage_losing`; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage_holding: Option<Outage>,
     /// A carrier's policer in front of the queue, if any.
@@ -90,7 +90,7 @@ pub struct Config {
     /// ECN marking at a low queue delay, for ECT(1) packets only; `None` for no marking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub l4s: Option<L4s>,
-    /// Probability that a packet is lost independently; 0 to 1.
+    /// Probability that a packet is lost independently.
     #[serde(default)]
     pub loss: f64,
     /// Losses in bursts; `None` for none.
@@ -105,12 +105,11 @@ pub struct Config {
     /// True if a packet with less jitter may overtake one with more. Radio links keep the order.
     #[serde(default)]
     pub reorder: bool,
-    /// Bytes added to each packet's length; 0 to 1000. 28 is the size of the IPv4 and UDP headers
-    /// that a real link carries.
+    /// Bytes added to each packet's length. 28 is the size of the IPv4 and UDP headers that a real
+    /// link carries.
     #[serde(default = "default_overhead_bytes")]
     pub overhead_bytes: u64,
-    /// MTU, `overhead_bytes` included; a larger packet is dropped and counted. 100 to 65,535;
-    /// `None` for no limit.
+    /// MTU, `overhead_bytes` included; a larger packet is dropped and counted; `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u64>,
 }
@@ -121,9 +120,9 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Swing {
-    /// Standard deviation of the logarithm; 0 to 2. 0.25 is a factor of 1.28 either way.
+    /// Standard deviation of the logarithm. 0.25 is a factor of 1.28 either way.
     pub sigma: f64,
-    /// Time constant of the capacity's logarithm in ms; 1 to 3,600,000.
+    /// Time constant of the capacity's logarithm in ms.
     pub tau_ms: f64,
 }
 
@@ -131,9 +130,9 @@ pub struct Swing {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// Start time of the new capacity in s; 0 to 86,400, not before that of the previous step.
+    /// Start time of the new capacity in s, not before that of the previous step.
     pub at_s: f64,
-    /// Capacity from `at_s` on in Mbit/s, headers included; 0.01 to 100,000.
+    /// Capacity from `at_s` on in Mbit/s, headers included.
     pub rate_mbps: f64,
 }
 
@@ -141,10 +140,9 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
-    /// Rate of the tokens in Mbit/s, headers included; 0.01 to 100,000.
+    /// Rate of the tokens in Mbit/s, headers included.
     pub rate_mbps: f64,
-    /// Size of the bucket, which a pause fills: bytes that then pass at any rate; 1,500 to
-    /// 64,000,000.
+    /// Size of the bucket, which a pause fills: bytes that then pass at any rate.
     pub burst_bytes: u64,
 }
 
@@ -152,9 +150,9 @@ pub struct Policer {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cubic {
-    /// Round-trip time of the flow in ms, without queueing; 1 to 10,000.
+    /// Round-trip time of the flow in ms, without queueing.
     pub rtt_ms: f64,
-    /// Start time of the flow in s; 0 to 86,400.
+    /// Start time of the flow in s.
     #[serde(default)]
     pub from_s: f64,
     /// End time of the flow in s; `None` for no end.
@@ -166,9 +164,9 @@ pub struct Cubic {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bbr {
-    /// Round-trip time of the flow in ms, without queueing; 1 to 10,000.
+    /// Round-trip time of the flow in ms, without queueing.
     pub rtt_ms: f64,
-    /// Start time of the flow in s; 0 to 86,400.
+    /// Start time of the flow in s.
     #[serde(default)]
     pub from_s: f64,
     /// End time of the flow in s; `None` for no end.
@@ -184,10 +182,10 @@ pub struct Bbr {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct L4s {
-    /// Queue delay up to which nothing is marked, in ms; 0 to 1,000.
+    /// Queue delay up to which nothing is marked, in ms.
     #[serde(default = "default_threshold_ms")]
     pub threshold_ms: f64,
-    /// Width of the ramp to probability 1, in ms; 0 to 1,000.
+    /// Width of the ramp to probability 1, in ms.
     #[serde(default = "default_range_ms")]
     pub range_ms: f64,
 }
@@ -202,12 +200,12 @@ impl Default for L4s {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceRate {
-    /// Path of the trace; a relative path is resolved by [`Config::load_files`].
+    /// Path of the trace. A relative path is resolved by [`Config::load_files`].
     pub file: PathBuf,
-    /// Factor on the bytes of each delivery opportunity; 0.01 to 100.
+    /// Factor on the bytes of each delivery opportunity.
     #[serde(default = "default_rate_factor")]
     pub rate_factor: f64,
-    /// Start offset in the trace, in s; 0 to 86,400.
+    /// Start offset in the trace, in s.
     #[serde(default)]
     pub start_s: f64,
     /// Period of the loop in s; `None` for the last line's time.
@@ -222,9 +220,9 @@ pub struct TraceRate {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Jitter {
-    /// Standard deviation of the process in ms (the mean delay added is 0.8 of it); 0 to 10,000.
+    /// Standard deviation of the process in ms (the mean delay added is 0.8 of it).
     pub sigma_ms: f64,
-    /// Time constant of the process in ms; 1 to 3,600,000.
+    /// Time constant of the process in ms.
     pub tau_ms: f64,
 }
 
@@ -232,9 +230,9 @@ pub struct Jitter {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retransmission {
-    /// Probability of the first round, and of each further one after it; 0 to 0.9.
+    /// Probability of the first round, and of each further one after it.
     pub probability: f64,
-    /// Delay of one round in ms; 0 to 10,000.
+    /// Delay of one round in ms.
     pub delay_ms: f64,
 }
 
@@ -245,23 +243,27 @@ pub struct Retransmission {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BurstLoss {
-    /// Probability that a burst begins at a packet; 0 to 1.
+    /// Probability that a burst begins at a packet.
     pub enter: f64,
-    /// Probability that a burst ends at a packet; above 0, up to 1.
+    /// Probability that a burst ends at a packet.
     pub leave: f64,
-    /// Share of packets lost within a burst; 0 to 1.
+    /// Share of packets lost within a burst.
     #[serde(default = "default_burst_loss")]
     pub loss: f64,
 }
 
 impl TraceRate {
+    fn validate(&self) -> Result<(), Error> {
+        within("trace.rate_factor", self.rate_factor, 0.01, 100.0)?;
+        within("trace.start_s", self.start_s, 0.0, 86_400.0)?;
+        self.period_s.map_or(Ok(()), |period| within("trace.period_s", period, 0.001, 86_400.0))
+    }
+
     fn load(&mut self, folder: &Path) -> Result<(), Error> {
         if self.trace.is_some() {
             return Ok(());
         }
-        if let Some(period) = self.period_s {
-            within("trace.period_s", period, 0.001, 86_400.0, "seconds, 0.001 to 86400")?;
-        }
+        self.validate()?;
         let path = folder.join(&self.file);
         let text =
             std::fs::read(&path).map_err(|cause| Error::TraceFile { path: path.clone(), cause })?;
@@ -369,7 +371,7 @@ impl Config {
         if let Some(burst) = &self.burst_loss {
             share("burst_loss.enter", burst.enter)?;
             share("burst_loss.loss", burst.loss)?;
-            within("burst_loss.leave", burst.leave, 1e-9, 1.0, "a probability above 0, up to 1")?;
+            within("burst_loss.leave", burst.leave, 1e-9, 1.0)?;
         }
         Ok(())
     }
@@ -381,85 +383,77 @@ impl Config {
                 return Err(wrong("rate_mbps", mbps, "give rate_mbps or trace, not both"));
             }
             (Some(mbps), None) => {
-                within("rate_mbps", mbps, 0.01, 1e5, "Mbit/s, 0.01 to 100000")?;
+                within("rate_mbps", mbps, 0.01, 1e5)?;
             }
             (None, Some(trace)) => {
-                within("trace.rate_factor", trace.rate_factor, 0.01, 100.0, "0.01 to 100")?;
-                within("trace.start_s", trace.start_s, 0.0, 86_400.0, "seconds, 0 to 86400")?;
+                trace.validate()?;
             }
         }
         if let Some(swing) = &self.swing {
             if self.trace.is_some() {
                 return Err(wrong("swing", "given", "a trace swings by itself: leave it out"));
             }
-            within("swing.sigma", swing.sigma, 0.0, 2.0, "0 to 2")?;
-            within("swing.tau_ms", swing.tau_ms, 1.0, 3.6e6, "ms, 1 to 3600000")?;
+            within("swing.sigma", swing.sigma, 0.0, 2.0)?;
+            within("swing.tau_ms", swing.tau_ms, 1.0, 3.6e6)?;
         }
         if !self.steps.is_empty() && (self.trace.is_some() || self.swing.is_some()) {
             return Err(wrong("steps", "given", "they need a rate_mbps that does not swing"));
         }
-        let mut from = 0.0;
         for step in &self.steps {
-            within("steps.at_s", step.at_s, from, 86_400.0, "seconds, in order, 0 to 86400")?;
-            within("steps.rate_mbps", step.rate_mbps, 0.01, 1e5, "Mbit/s, 0.01 to 100000")?;
-            from = step.at_s;
+            within("steps.at_s", step.at_s, 0.0, 86_400.0)?;
+            within("steps.rate_mbps", step.rate_mbps, 0.01, 1e5)?;
+        }
+        if let Some(pair) = self.steps.windows(2).find(|pair| pair[1].at_s < pair[0].at_s) {
+            return Err(wrong("steps.at_s", pair[1].at_s, "must not be before the step above it"));
         }
         self.validate_others()?;
         let queue = self.queue_bytes;
-        if !(1..=64_000_000).contains(&queue) {
-            return Err(wrong("queue_bytes", queue, "bytes, 1 to 64000000"));
-        }
+        within("queue_bytes", queue as f64, 1.0, 64e6)?;
         let drains_in_s = self.bitrate_mean().map(|rate| queue as f64 * 8.0 / rate.as_f64());
         if drains_in_s.is_some_and(|seconds| seconds > 600.0) {
             return Err(wrong("queue_bytes", queue, "takes over ten minutes at this rate"));
         }
-        if self.overhead_bytes > 1000 {
-            return Err(wrong("overhead_bytes", self.overhead_bytes, "bytes, 0 to 1000"));
-        }
-        if let Some(mtu) = self.mtu_bytes.filter(|mtu| !(100..=65_535).contains(mtu)) {
-            return Err(wrong("mtu_bytes", mtu, "bytes, 100 to 65535"));
-        }
-        Ok(())
+        within("overhead_bytes", self.overhead_bytes as f64, 0.0, 1e3)?;
+        self.mtu_bytes.map_or(Ok(()), |mtu| within("mtu_bytes", mtu as f64, 100.0, 65_535.0))
     }
 
     fn validate_others(&self) -> Result<(), Error> {
         if let Some(policer) = &self.policer {
-            within("policer.rate_mbps", policer.rate_mbps, 0.01, 1e5, "Mbit/s, 0.01 to 100000")?;
-            if !(1_500..=64_000_000).contains(&policer.burst_bytes) {
-                let burst = policer.burst_bytes;
-                return Err(wrong("policer.burst_bytes", burst, "bytes, 1500 to 64000000"));
-            }
+            within("policer.rate_mbps", policer.rate_mbps, 0.01, 1e5)?;
+            within("policer.burst_bytes", policer.burst_bytes as f64, 1_500.0, 64e6)?;
         }
         if let Some(cubic) = &self.cubic {
-            within("cubic.rtt_ms", cubic.rtt_ms, 1.0, 1e4, "ms, 1 to 10000")?;
-            within("cubic.from_s", cubic.from_s, 0.0, 86_400.0, "seconds, 0 to 86400")?;
+            within("cubic.rtt_ms", cubic.rtt_ms, 1.0, 1e4)?;
+            within("cubic.from_s", cubic.from_s, 0.0, 86_400.0)?;
             if let Some(until) = cubic.until_s {
-                within("cubic.until_s", until, cubic.from_s, 1e6, "seconds, after from_s")?;
+                within("cubic.until_s", until, 0.0, 1e6)?;
+                not_before("cubic.until_s", until, cubic.from_s)?;
             }
         }
         for bbr in &self.bbr {
-            within("bbr.rtt_ms", bbr.rtt_ms, 1.0, 1e4, "ms, 1 to 10000")?;
-            within("bbr.from_s", bbr.from_s, 0.0, 86_400.0, "seconds, 0 to 86400")?;
+            within("bbr.rtt_ms", bbr.rtt_ms, 1.0, 1e4)?;
+            within("bbr.from_s", bbr.from_s, 0.0, 86_400.0)?;
             if let Some(until) = bbr.until_s {
-                within("bbr.until_s", until, bbr.from_s, 1e6, "seconds, after from_s")?;
+                within("bbr.until_s", until, 0.0, 1e6)?;
+                not_before("bbr.until_s", until, bbr.from_s)?;
             }
         }
         if let Some(l4s) = &self.l4s {
-            within("l4s.threshold_ms", l4s.threshold_ms, 0.0, 1e3, "ms, 0 to 1000")?;
-            within("l4s.range_ms", l4s.range_ms, 0.0, 1e3, "ms, 0 to 1000")?;
+            within("l4s.threshold_ms", l4s.threshold_ms, 0.0, 1e3)?;
+            within("l4s.range_ms", l4s.range_ms, 0.0, 1e3)?;
         }
         Ok(())
     }
 
     fn validate_delay(&self) -> Result<(), Error> {
-        within("delay_ms", self.delay_ms, 0.0, 6e4, "ms, 0 to 60000")?;
+        within("delay_ms", self.delay_ms, 0.0, 6e4)?;
         if let Some(jitter) = &self.jitter {
-            within("jitter.sigma_ms", jitter.sigma_ms, 0.0, 1e4, "ms, 0 to 10000")?;
-            within("jitter.tau_ms", jitter.tau_ms, 1.0, 3.6e6, "ms, 1 to 3600000")?;
+            within("jitter.sigma_ms", jitter.sigma_ms, 0.0, 1e4)?;
+            within("jitter.tau_ms", jitter.tau_ms, 1.0, 3.6e6)?;
         }
         if let Some(round) = &self.retransmission {
-            within("retransmission.probability", round.probability, 0.0, 0.9, "0 to 0.9")?;
-            within("retransmission.delay_ms", round.delay_ms, 0.0, 1e4, "ms, 0 to 10000")?;
+            within("retransmission.probability", round.probability, 0.0, 0.9)?;
+            within("retransmission.delay_ms", round.delay_ms, 0.0, 1e4)?;
         }
         Ok(())
     }
@@ -467,23 +461,31 @@ impl Config {
     fn validate_gates(&self) -> Result<(), Error> {
         if let Some(handover) = &self.handover {
             let [from, to] = handover.every_s;
-            within("handover.every_s", from, 0.1, 1e6, "seconds, 0.1 to 1000000")?;
-            within("handover.every_s", to, from, 1e6, "the second must not be below the first")?;
-            let longest = from * 1e3 * 0.9;
-            let rule = "ms, above 0 and below nine tenths of the shortest time between two";
-            within("handover.step_ms", handover.step_ms, 0.001, longest, rule)?;
+            within("handover.every_s", from, 0.1, 1e6)?;
+            within("handover.every_s", to, 0.1, 1e6)?;
+            if to < from {
+                return Err(wrong("handover.every_s", to, "must not be below the first"));
+            }
+            within("handover.step_ms", handover.step_ms, 0.001, 0.9e9)?;
+            if handover.step_ms > from * 1e3 * 0.9 {
+                let rule = "must be at most nine tenths of the shortest time between two";
+                return Err(wrong("handover.step_ms", handover.step_ms, rule));
+            }
         }
-        let outages =
-            [("outage_losing", &self.outage_losing), ("outage_holding", &self.outage_holding)];
-        for (name, outage) in outages {
-            outage.iter().try_for_each(|outage| outage.validate(name))?;
-        }
-        Ok(())
+        let losing = ["outage_losing.every_s", "outage_losing.mean_ms"];
+        let holding = ["outage_holding.every_s", "outage_holding.mean_ms"];
+        let [losing, holding] = [(&self.outage_losing, losing), (&self.outage_holding, holding)]
+            .map(|(outage, names)| outage.map_or(Ok(()), |outage| outage.validate(names)));
+        losing.and(holding)
     }
 }
 
+fn not_before(field: &'static str, until: f64, from: f64) -> Result<(), Error> {
+    if until < from { Err(wrong(field, until, "must not be before from_s")) } else { Ok(()) }
+}
+
 fn share(field: &'static str, value: f64) -> Result<(), Error> {
-    within(field, value, 0.0, 1.0, "a share from 0 to 1")
+    within(field, value, 0.0, 1.0)
 }
 
 /// Returns the default queue size, 256 ms at 8 Mbit/s: modems buffer a few hundred milliseconds.
@@ -560,12 +562,12 @@ mod tests {
     #[test]
     fn errors_name_the_field() {
         assert_eq!(error("delay_ms = 1.0"), "rate_mbps = none: give rate_mbps or trace");
-        assert_eq!(error("rate_mbps = 0.0"), "rate_mbps = 0: Mbit/s, 0.01 to 100000");
-        assert_eq!(error("rate_mbps = nan"), "rate_mbps = NaN: Mbit/s, 0.01 to 100000");
-        assert_eq!(error("rate_mbps = 1.0\nloss = 1.5"), "loss = 1.5: a share from 0 to 1");
+        assert_eq!(error("rate_mbps = 0.0"), "rate_mbps = 0: must be 0.01 to 100000 Mbit/s");
+        assert_eq!(error("rate_mbps = nan"), "rate_mbps = NaN: must be 0.01 to 100000 Mbit/s");
+        assert_eq!(error("rate_mbps = 1.0\nloss = 1.5"), "loss = 1.5: must be 0 to 1");
         assert_eq!(
             error("rate_mbps = 1.0\nhandover = { step_ms = 300.0, every_s = [30.0, 10.0] }"),
-            "handover.every_s = 10: the second must not be below the first"
+            "handover.every_s = 10: must not be below the first"
         );
         assert!(error("rate_mbs = 1.0").starts_with("unknown field `rate_mbs`"));
     }

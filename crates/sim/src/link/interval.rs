@@ -15,7 +15,7 @@ use crate::error::{Error, within};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Handover {
-    /// Length of one handover in ms; 0.001 to nine tenths of the shortest time between two.
+    /// Length of one handover in ms, at most nine tenths of the shortest time between two.
     pub step_ms: f64,
     /// Time between the starts of two handovers in s: uniform from the first to the second.
     pub every_s: [f64; 2],
@@ -25,16 +25,17 @@ pub struct Handover {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
-    /// Mean time from one outage's end to the next one's start in s; 0.1 to 1,000,000.
+    /// Mean time from one outage's end to the next one's start in s.
     pub every_s: f64,
-    /// Mean length in ms; above 0, up to 600,000.
+    /// Mean length in ms.
     pub mean_ms: f64,
 }
 
 impl Outage {
-    pub(super) fn validate(&self, field: &'static str) -> Result<(), Error> {
-        within(field, self.every_s, 0.1, 1e6, "every_s: seconds, 0.1 to 1000000")?;
-        within(field, self.mean_ms, 0.001, 6e5, "mean_ms: ms, above 0, up to 600000")
+    /// Checks both fields, whose names in TOML are given.
+    pub(super) fn validate(&self, [every_s, mean_ms]: [&'static str; 2]) -> Result<(), Error> {
+        within(every_s, self.every_s, 0.1, 1e6)?;
+        within(mean_ms, self.mean_ms, 0.001, 6e5)
     }
 }
 

@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(config.l4s, Some(L4s { threshold_ms: 0.8, range_ms: 0.4 }));
         let wrong = Config { l4s: Some(L4s { threshold_ms: -1.0, range_ms: 0.4 }), ..config };
         let error = wrong.validate().expect_err("below zero").to_string();
-        assert_eq!(error, "l4s.threshold_ms = -1: ms, 0 to 1000");
+        assert_eq!(error, "l4s.threshold_ms = -1: must be 0 to 1000 ms");
     }
 
     proptest! {

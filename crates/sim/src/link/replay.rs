@@ -17,21 +17,21 @@ use crate::recording::{Columns, Recording, decompressed};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// Path of the recording, plain or gzip; a relative path is resolved by
+    /// Path of the recording, plain or gzip. A relative path is resolved by
     /// [`Config::load_files`](super::Config::load_files).
     pub file: PathBuf,
     /// The operator, in a file with several: a value in its `operator` column, or else the name of
     /// the column to read; `None` in a file with one operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<String>,
-    /// Start offset in the recording, in s; 0 to 86,400.
+    /// Start offset in the recording, in s.
     #[serde(default)]
     pub start_s: f64,
-    /// Time between two lines, for files without a time column, in s; 0.001 to 3600.
+    /// Time between two lines, for files without a time column, in s.
     #[serde(default = "default_interval_s")]
     pub interval_s: f64,
-    /// This direction's share of the round trip; 0 to 1. A round trip cannot be split by
-    /// measurement, so the default of one half is an assumption.
+    /// This direction's share of the round trip. A round trip cannot be split by measurement, so
+    /// the default of one half is an assumption.
     #[serde(default = "default_share")]
     pub share: f64,
     /// The content of `file`; `None` until it is loaded.
@@ -69,9 +69,9 @@ impl Replay {
     }
 
     pub(super) fn validate(&self) -> Result<(), Error> {
-        within("recording.start_s", self.start_s, 0.0, 86_400.0, "seconds, 0 to 86400")?;
-        within("recording.interval_s", self.interval_s, 0.001, 3_600.0, "seconds, 0.001 to 3600")?;
-        within("recording.share", self.share, 0.0, 1.0, "a share from 0 to 1")
+        within("recording.start_s", self.start_s, 0.0, 86_400.0)?;
+        within("recording.interval_s", self.interval_s, 0.001, 3_600.0)?;
+        within("recording.share", self.share, 0.0, 1.0)
     }
 
     pub(super) fn loaded(&self) -> Result<&Arc<Recording>, Error> {

@@ -564,12 +564,13 @@ fn entries_in_common_are_checked() {
     };
     let (a, unnamed) = (common("a", outage), common("", outage));
     assert_eq!(error(vec![a.clone(), a.clone()]), "common.name = a: given twice");
-    assert_eq!(error(vec![unnamed]), "common.name = : a name of 1 to 64 bytes");
+    assert_eq!(error(vec![unnamed]), "common.name has 0 bytes: must be 1 to 64 bytes");
     let never = common("a", Outage { every_s: 0.0, ..outage });
-    assert_eq!(error(vec![never]), "common.outage_losing = 0: every_s: seconds, 0.1 to 1000000");
+    let told = "common.outage_losing.every_s = 0: must be 0.1 to 1000000 s";
+    assert_eq!(error(vec![never]), told);
     let dip = Dip { every_s: 1.0, mean_ms: 1.0, factor: 2.0 };
     let dipping = Common { dip: Some(dip), ..a.clone() };
-    assert_eq!(error(vec![dipping.clone()]), "common.dip.factor = 2: 0.001 to 1");
+    assert_eq!(error(vec![dipping.clone()]), "common.dip.factor = 2: must be 0.001 to 1");
     let other = Common { dip: Some(Dip { factor: 0.5, ..dip }), outage_losing: None, ..a.clone() };
     assert!(other.agrees_with(&a) && other.agrees_with(&dipping), "parts may be left out");
     assert!(!a.agrees_with(&common("a", Outage { every_s: 11.0, ..outage })));
@@ -588,7 +589,7 @@ fn entries_in_common_are_checked() {
         Config { recording, ..config.clone() }.validate().map_err(|error| error.to_string())
     };
     assert_eq!(share(1.0), Ok(()));
-    assert_eq!(share(1.5), Err("recording.share = 1.5: a share from 0 to 1".to_owned()));
+    assert_eq!(share(1.5), Err("recording.share = 1.5: must be 0 to 1".to_owned()));
 }
 
 #[derive(Clone, Debug)]

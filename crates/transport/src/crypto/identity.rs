@@ -2,6 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use serde::{Serialize, Serializer};
 use zeroize::Zeroizing;
 
 /// A machine's secret: one Ed25519 key that signs for it (TLS) and, in Montgomery form, agrees on
@@ -130,6 +131,12 @@ impl FromStr for PublicKey {
     type Err = KeyError;
     fn from_str(text: &str) -> Result<Self, KeyError> {
         Self::from_bytes(unhex(text.trim())?)
+    }
+}
+
+impl Serialize for PublicKey {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 

@@ -1,18 +1,18 @@
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tautline_units::Bitrate;
 
 use crate::error::ConfigError;
-use crate::setting::{check, kbps};
+use crate::setting::{check, kbps, rate_within};
 
 /// Parameters of the rate controllers, one of which each link has.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Rate granted before the first report; default 8000 kbit/s (1 MB/s, [LLMLNCL]).
-    #[serde(rename = "initial_kbps", deserialize_with = "kbps")]
+    /// Rate granted before the first report; the default is that of [LLMLNCL].
+    #[serde(rename = "initial_kbps", with = "kbps")]
     pub initial: Bitrate,
-    /// Maximum granted rate; default 80000 kbit/s (10 MB/s, [LLMLNCL]).
-    #[serde(rename = "ceiling_kbps", deserialize_with = "kbps")]
+    /// Maximum granted rate; the default is that of [LLMLNCL].
+    #[serde(rename = "ceiling_kbps", with = "kbps")]
     pub ceiling: Bitrate,
 }
 
@@ -33,12 +33,14 @@ impl Config {
 
     /// Returns an error for every invalid field.
     pub(crate) fn faults(&self) -> impl Iterator<Item = ConfigError> {
-        let initial = check("rate.initial_kbps", self.initial >= Bitrate::from_kbps(8), || {
-            format!("{} is below 8 kbit/s, which pings and reports need", self.initial)
-        });
+        let initial = rate_within("rate.initial_kbps", self.initial, KBPS_MIN);
+        let bounded = rate_within("rate.ceiling_kbps", self.ceiling, KBPS_MIN);
         let ceiling = check("rate.ceiling_kbps", self.ceiling >= self.initial, || {
             format!("{} is below the initial rate of {}", self.ceiling, self.initial)
         });
-        [initial, ceiling].into_iter().filter_map(Result::err)
+        [initial, bounded, ceiling].into_iter().filter_map(Result::err)
     }
 }
+
+/// Kilobits per second that pings and reports need.
+const KBPS_MIN: u32 = 8;

@@ -78,7 +78,7 @@ fn a_session_needs_routes_and_a_valid_configuration() {
     config.protect.miss_target = 0.0;
     assert_eq!(
         begin(config, &[route(1)]),
-        "transport.protect.miss_target: 0 is not within 0.0001 to 0.2"
+        "transport.protect.miss_target = 0: must be 0.0001 to 0.2"
     );
 }
 
