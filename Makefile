@@ -22,6 +22,7 @@
 # make numbers latency and quality of a clip through the whole system   CLIP=file.mp4
 # make latency from capture to canvas, stage by stage     MINUTES=60 RATE=30 LINKS=lte-driving ENCODER=own
 # make delays  delays of a page in Chromium, recorded for `make drives`   MINUTES=5 LINKS=lte-driving OUT=crates/guard/tests/drives/recorded.csv
+# make settings   docs/settings.md, from the code
 # make book    the pages of docs as a book, in target/book
 # make deb     a Debian package of the binary and its services
 # make walk    a newcomer's walk, from the package on two machines to a driven picture; root
@@ -55,7 +56,7 @@ TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: ahead book deb container nat tun can kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
+.PHONY: ahead settings book deb container nat tun can kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -238,6 +239,10 @@ loss: build
 build: console
 	@$(if $(FEATURES),./setup nasm)
 	cargo build --release --package tautline --features "$(FEATURES)"
+
+# A test compares the page with the code.
+settings: console
+	TAUTLINE_GENERATE=1 cargo test --package tautline --bin tautline settings::page
 
 # Links and paths in its pages are checked by `cargo xtask tidy`.
 MDBOOK_VERSION := 0.5.4

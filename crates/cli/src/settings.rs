@@ -91,6 +91,9 @@ fn one_line(file: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
 }
 
 #[cfg(test)]
+mod page;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
