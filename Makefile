@@ -52,7 +52,7 @@ FUZZ_BYTES := 4096
 FEATURES ?=
 # All features that need no foreign library: `make test` builds everything once, with these.
 FEATURES_TESTED := quorum
-TEST := cargo test --workspace --locked --features "$(FEATURES_TESTED)"
+TEST := cargo test --workspace --locked --no-fail-fast --features "$(FEATURES_TESTED)"
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 

@@ -74,6 +74,8 @@ struct Shared {
 struct Inside {
     places: ConnectionLimit<u64>,
     callers: BTreeMap<Place, Weak<Caller>>,
+    /// Evicted connections that may not be closed yet: each still has its file.
+    evicted: Vec<Weak<Caller>>,
     /// Rate limits for logs of evicted, silent and failed connections.
     limits: [LogLimit; 3],
 }
@@ -156,6 +158,7 @@ impl AcceptLimit {
         let inside = Inside {
             places: ConnectionLimit::new([]),
             callers: BTreeMap::new(),
+            evicted: Vec::new(),
             limits: Default::default(),
         };
         let (counters, inside) = (Arc::default(), Mutex::new(inside));
@@ -169,9 +172,13 @@ impl AcceptLimit {
 
     /// Waits for the next connection and gives it a place. A failed accept call is counted, logged
     /// with its cause at growing intervals, and repeated after [`ACCEPT_PAUSE`]; the oldest
-    /// unproven connection is closed for it.
+    /// unproven connection is closed for it. While evicted connections are being closed, none is
+    /// accepted, for at most [`CLOSE_MAX`].
     pub async fn accept(&self, listener: &TcpListener) -> (Watched, Peer) {
         loop {
+            if timeout(CLOSE_MAX, self.close_evicted()).await.is_err() {
+                self.0.inside().evicted.clear();
+            }
             match listener.accept().await {
                 Ok((stream, remote)) => return self.enter(stream, remote),
                 Err(error) => {
@@ -182,6 +189,19 @@ impl AcceptLimit {
         }
     }
 
+    /// Waits until every evicted connection is closed: before that, its file is not free.
+    async fn close_evicted(&self) {
+        loop {
+            let mut inside = self.0.inside();
+            inside.evicted.retain(|evicted| evicted.strong_count() > 0);
+            if inside.evicted.is_empty() {
+                return;
+            }
+            drop(inside);
+            sleep(CLOSE_POLL).await;
+        }
+    }
+
     fn enter(&self, stream: TcpStream, remote: SocketAddr) -> (Watched, Peer) {
         let mut inside = self.0.inside();
         let (place, evicted) = inside.places.take(remote.ip());
@@ -189,6 +209,7 @@ impl AcceptLimit {
         let state = State { phase: Phase::Asking, turn: 0, waker: None };
         let caller = Arc::new(Caller { place, limit: self.0.clone(), state: Mutex::new(state) });
         inside.callers.insert(place, Arc::downgrade(&caller));
+        inside.evicted.extend(evicted.clone());
         drop(inside);
         if let Some(evicted) = evicted.and_then(|evicted| evicted.upgrade()) {
             evicted.set(Phase::Ended);
@@ -218,6 +239,7 @@ impl Shared {
         let logged = inside.limits[2].take_of(&error.to_string(), now);
         let evicted = inside.places.evict();
         let evicted = evicted.and_then(|place| inside.callers.remove(&place));
+        inside.evicted.extend(evicted.clone());
         drop(inside);
         if let Some(evicted) = evicted.and_then(|evicted| evicted.upgrade()) {
             evicted.set(Phase::Ended);
@@ -463,6 +485,10 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// Pause after a failed accept call: time for a connection to end and release the resource that the
 /// kernel lacked.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Maximum wait for evicted connections to be closed: one turn of a busy process, and more.
+const CLOSE_MAX: Duration = Duration::from_millis(100);
+/// Interval at which that is checked.
+const CLOSE_POLL: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {

@@ -240,7 +240,10 @@ fn a_transport_setting_out_of_bounds_is_named_once() {
         "switchboard_key = \"{KEY}\"\noperators = [\"{KEY}\"]\n[transport]\ndatagram_bytes_max = 9000\n"
     );
     let words = complaint(&["vehicle", "--config", &folder.file("vehicle.toml", &text)]);
-    assert!(words.starts_with("tautline: transport.datagram_bytes_max: 9000"), "{words}");
+    assert!(
+        words.starts_with("tautline: transport.datagram_bytes_max = 9000: must be 150 to 1500"),
+        "{words}"
+    );
 }
 
 #[test]
@@ -456,9 +459,9 @@ fn each_process_reports_all_its_wrong_settings_at_once() {
                 "height_m = 0",
                 "pitch_degrees = 90",
                 "wheelbase_m = 99",
-                "\"\": must have 1",
+                "topics.topic has 0 bytes: must be 1 to 255",
                 "rate_cap_kbps = 0",
-                "deadline_ms = 0",
+                "topics.deadline_ms = 0",
                 "ping_interval_ms",
                 "media_deadline_ms",
                 "initial_kbps",

@@ -145,10 +145,10 @@ const FAILING: &str = r#"
 import machine
 
 class Failing(machine.Machine):
-    speed, controls = 5.0, (2, 0.1, 0.8, 0.0, 0, 0, 0)
+    speed, controls = 5.0, (2, 0.1, 0.8, 0.0, 0, 0, 0, 0.0, 0.0, 0.0)
     def apply(self, controls):
         super().apply(controls)
-        print(*controls)
+        print(*controls[:7])
     def state(self, seconds, notices):
         raise OSError("the bus is gone")
 
