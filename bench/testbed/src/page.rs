@@ -47,9 +47,9 @@ pub(crate) fn answer(lines: &[VideoLine]) -> String {
             line.seeds
         );
     }
-    text += "\nThe best of each network, of several as good the one of the fewest bytes; and who shows a better picture than \
-             Tautline at no more\nbytes than it takes, by more than .1 dB and the interval of the difference; of fewer than three seeds, which have \
-             none, by its\nmean alone, with a question mark.\n\n\
+    text += "\nThe best of each network, of several as good the one of the fewest bytes; and who shows a better\n\
+             picture than Tautline at no more bytes than it takes, by more than .1 dB and the interval of the\n\
+             difference; of fewer than three seeds, which have none, by its mean alone, with a question mark.\n\n\
              | network | best within 30 ms | best, no limit | better than `tautline` | better than `tautline-two` |\n\
              |---|---|---|---|---|\n";
     for network in networks(lines) {

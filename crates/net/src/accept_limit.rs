@@ -191,13 +191,7 @@ impl AcceptLimit {
 
     /// Waits until every evicted connection is closed: before that, its file is not free.
     async fn close_evicted(&self) {
-        loop {
-            let mut inside = self.0.inside();
-            inside.evicted.retain(|evicted| evicted.strong_count() > 0);
-            if inside.evicted.is_empty() {
-                return;
-            }
-            drop(inside);
+        while self.0.has_evicted() {
             sleep(CLOSE_POLL).await;
         }
     }
@@ -224,6 +218,13 @@ impl AcceptLimit {
 impl Shared {
     fn inside(&self) -> MutexGuard<'_, Inside> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether an evicted connection is not closed yet.
+    fn has_evicted(&self) -> bool {
+        let mut inside = self.inside();
+        inside.evicted.retain(|evicted| evicted.strong_count() > 0);
+        !inside.evicted.is_empty()
     }
 
     /// Returns the number of lines of `kind` (an index of `limits`) suppressed since the last one;
