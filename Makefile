@@ -334,6 +334,8 @@ deny:
 # Runs also the tests that need more than this workspace, which `cargo test` ignores. Property tests
 # draw the same cases in every run; `make properties` draws others.
 unit: export PROPTEST_RNG_SEED ?= 1
+# Most tests of processes wait: with as many threads as cores they took twice as long.
+unit: export RUST_TEST_THREADS ?= 4
 unit: console
 	@./setup c++ nasm ffmpeg python flatbuffers
 	$(TEST)

@@ -233,13 +233,13 @@ pub(crate) fn vehicle_files(
         "# The vehicle's side. Every setting: `tautline vehicle --help`.\n\
          name = {}\nkey = \"vehicle.key\"\nepoch = \"epoch\"\n\
          switchboard = {}\nswitchboard_key = \"{switchboard}\"\noperators = {operators:?}\n\
-         # One a modem; without it, whatever way the machine has:\n\
+         # One per modem; without it, one link by the default route:\n\
          # links = [\"wwan0\", \"wwan1\"]\nguard = \"./vehicle.sock\"\n",
         quoted(name),
         quoted(&host.to_string())
     );
     let mut guard =
-        "# The guard between the vehicle's side and its machine. Every setting: docs/guard.md.\n\
+        "# The guard between the vehicle's side and its machine. Every setting: docs/settings.md.\n\
          vehicle = \"./vehicle.sock\"\nmachine = \"./machine.sock\"\nlatch = \"latch\"\n\
          key = \"vehicle.key\"\n[blackbox]\nfolder = \"blackbox\"\n"
             .to_owned();
