@@ -61,4 +61,4 @@ impl BrakeWatch {
 /// Speed in m/s above which braking is measurable.
 const SPEED_MIN: f32 = 0.5;
 /// Minimum share of the commanded braking from a working brake that is cold, wet and worn.
-const ANSWER_SHARE: f32 = 0.5;
+pub(crate) const ANSWER_SHARE: f32 = 0.5;

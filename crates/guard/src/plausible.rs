@@ -244,14 +244,14 @@ fn credible(config: &Config, before: f32, told: f32, passed: Duration) -> f32 {
 
 /// Factor of the brake's deceleration by which a speed may fall: tyres on dry asphalt hold a
 /// quarter more than a maker promises.
-const FALLS_SHARE: f32 = 1.25;
+pub(crate) const FALLS_SHARE: f32 = 1.25;
 /// Additional fall in m/s from one state to the next: the noise of a sensor.
 const FALLS_SPARE: f32 = 0.02;
 /// Deviation in m/s from the nearest possible speed that counts as a fault after [`FELL_TIME`].
 const FELL_LEAST: f32 = 0.75;
-/// Time of a deviation by [`FELL_LEAST`] after which it is a fault: a sensor read ten times a
+/// Time of a deviation after which it is a fault: a sensor read ten times a
 /// second falls in steps of a tenth of a second.
-const FELL_TIME: Duration = Duration::from_millis(50);
+pub(crate) const FELL_TIME: Duration = Duration::from_millis(50);
 /// Acceleration in m/s² with which a drive overcomes rolling resistance and unevenness.
 const BREAKS_AWAY: f32 = 0.5;
 /// Maximum of [`BREAKS_AWAY`] as a share of the machine's acceleration at full throttle.

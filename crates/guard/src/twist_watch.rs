@@ -4,7 +4,9 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::brake::ANSWER_SHARE;
 use crate::config::Config;
+use crate::plausible::{FALLS_SHARE, FELL_TIME};
 use crate::standstill::{Axis, MOVES, axes};
 use crate::{Cause, Twist, Why};
 
@@ -271,13 +273,7 @@ impl Slowing {
 const MARGIN_SHARE: f32 = 0.15;
 /// Time for which a machine must move against its set point.
 const AGAINST_TIME: Duration = Duration::from_millis(100);
-/// Share of the machine's deceleration by which a value may fall.
-const FALLS_SHARE: f32 = 1.25;
 /// Additional fall from one state to the next, as a share of the maximum: the noise of a sensor.
 const FALLS_SPARE: f32 = 0.01;
 /// Share of the maximum below the possible value that counts as a fault after [`FELL_TIME`].
 const FELL_SHARE: f32 = 0.3;
-/// Time of that deviation: a sensor read ten times a second falls in steps of a tenth of a second.
-const FELL_TIME: Duration = Duration::from_millis(50);
-/// Minimum share of the requested deceleration from a working drive.
-const ANSWER_SHARE: f32 = 0.5;
