@@ -61,8 +61,8 @@ impl Canvas {
     }
 }
 
-/// Maximum of slices held, a third of a second of them at 60 pictures per second; by then a lost
-/// IDR has been sent again.
+/// Maximum number of held slices, after which the oldest is dropped: a third of a second of six
+/// strips at 60 pictures per second. By then a lost IDR has been sent again.
 const HELD_MAX: usize = 120;
 
 #[cfg(test)]

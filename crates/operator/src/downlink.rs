@@ -61,7 +61,8 @@ struct ReorderBuffer {
     clean: Option<u32>,
     /// Number of the newest picture of which the slice of the strip was lost; `None` before a loss.
     lost: Option<u32>,
-    /// Number of slices shown since the loss in `lost`.
+    /// Number of received slices shown since the loss in `lost`, or since the first one without a
+    /// loss.
     since_lost: u32,
     /// True if the newest slice other than an IDR signals its history: then the encoder recovers
     /// without an IDR.
@@ -96,7 +97,8 @@ impl Downlink {
     }
 
     /// Handles a received slice, which is too old to be shown from `worthless_at` on. Passes to
-    /// `show` all slices that can be shown now, in order.
+    /// `show` all slices that can be shown now, in order. A slice that is not newer than the newest
+    /// shown one of its strip is counted and dropped.
     pub fn handle_slice(
         &mut self,
         slice: Slice,
@@ -147,7 +149,8 @@ impl Downlink {
         held.map(|(_, held)| held.until).min()
     }
 
-    /// Shows the slices whose wait has ended.
+    /// Passes to `show` the held slices whose wait has ended by `now`, and those that follow them
+    /// without a gap.
     pub fn handle_timeout(&mut self, now: Instant, mut show: impl FnMut(Shown)) {
         for strip in &mut self.strips {
             strip.release(now, &mut self.counters, &mut show);
@@ -155,7 +158,7 @@ impl Downlink {
     }
 
     /// Returns the strips that need an IDR, bit n for strip n: corrupt ones whose encoder does not
-    /// recover by itself, or has not within a second of slices.
+    /// recover by itself, or has not within 60 shown slices.
     pub fn keyframe_strips(&self) -> u8 {
         let bit = |(index, strip): (usize, &ReorderBuffer)| u8::from(strip.needs_idr()) << index;
         self.strips.iter().enumerate().map(bit).fold(0, |bits, bit| bits | bit)
@@ -367,8 +370,8 @@ fn is_after(a: u32, b: u32) -> bool {
 /// Maximum of waiting slices per strip, more than arrive within any sensible timeout; beyond it the
 /// first is shown.
 pub const HELD_MAX: usize = 16;
-/// Number of slices after which a strip that is still corrupt has lost its recovery: one second at
-/// 60 per second, several times the duration of any recovery.
+/// Number of slices shown after a loss beyond which a strip that is still corrupt requests an IDR:
+/// one second at 60 per second, several times the duration of any recovery.
 const RECOVERY_MAX: u32 = 60;
 
 #[cfg(test)]

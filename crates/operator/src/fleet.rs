@@ -22,7 +22,7 @@ pub(crate) struct Fleet {
     picked: Option<Picked>,
     vehicles: Vec<VehicleEntry>,
     is_reached: bool,
-    /// Time at which the pending list request was sent; `None` after its answer.
+    /// Time at which the pending list request was sent; `None` if no request is pending.
     asked_at: Option<Instant>,
     /// Round-trip time of the request for the latest list; `None` before the first list, and if
     /// this operator had not requested it.
@@ -151,8 +151,9 @@ impl Fleet {
         Err(word)
     }
 
-    /// Releases the wanted vehicle, if there is one: nothing is wanted any more. Its public key, if
-    /// `key` is given, is required of a vehicle of that name from now on.
+    /// Releases the wanted vehicle, if there is one: nothing is wanted any more, the latest refusal
+    /// is forgotten, and a list request is due at `now`. The vehicle's public key, if `key` is
+    /// given, is required of a vehicle of that name from now on.
     pub(crate) fn leave(&mut self, key: Option<PublicKey>, now: Instant) {
         let Some(picked) = self.picked.take() else { return };
         if let Some(key) = key {
@@ -169,8 +170,8 @@ impl Fleet {
         }
     }
 
-    /// Handles the switchboard's refusal of the wanted vehicle: it is no longer wanted, and a
-    /// person must pick another.
+    /// Handles the switchboard's refusal of the wanted vehicle: it is no longer wanted, a person
+    /// must pick another, and the consoles show `word`. Does nothing if no vehicle is wanted.
     pub(crate) fn handle_refused(&mut self, word: Word, now: Instant) {
         let Some(name) = self.picked().map(str::to_owned) else { return };
         self.leave(None, now);
@@ -187,7 +188,8 @@ impl Fleet {
         }
     }
 
-    /// Records the switchboard's list of vehicles, and the round-trip time of its request.
+    /// Records the switchboard's list of vehicles, and the round-trip time of the pending request;
+    /// no round-trip time if none is pending.
     pub(crate) fn handle_list(&mut self, vehicles: Vec<VehicleEntry>, now: Instant) {
         self.round_trip = self.asked_at.take().map(|asked_at| now.since(asked_at));
         self.vehicles = vehicles;
@@ -199,7 +201,7 @@ impl Fleet {
         (self.is_reached && self.picked.is_none()).then_some(self.due_at)
     }
 
-    /// Records that the list is requested now.
+    /// Records that the list is requested now; the next request is due a second later.
     pub(crate) fn on_asked(&mut self, now: Instant) {
         self.asked_at = Some(now);
         self.due_at = now + LIST_INTERVAL;

@@ -125,7 +125,8 @@ struct Requests {
 }
 
 impl Requests {
-    /// Serves every request, and sends what is due at intervals, forever.
+    /// Serves every request, and passes changes of the driving console to `input`, forever. Sends
+    /// the feedback on video every 20 ms and after a loss, and calls [`tell_idle`] every 250 ms.
     async fn serve(
         mut self,
         mut input: Input,

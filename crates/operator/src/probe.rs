@@ -29,7 +29,7 @@ pub use crate::watch::{Delays, Measured};
 /// Path to which steps are posted, as JSON.
 pub const PATH: &str = "/probe/packet-size";
 
-/// One step: sizes to try, and durations.
+/// One step of the packet-size probe: sizes to try, and durations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
@@ -171,8 +171,8 @@ impl Probe {
         }
     }
 
-    /// Asks the vehicle to use a largest datagram and to answer; `None` ends the probe. Returns the
-    /// next sequence number.
+    /// Sends a question to the vehicle, which answers it and limits its datagrams to `up_bytes`, or
+    /// to the configured size for `None`. Returns the next sequence number.
     fn ask(&self, up_bytes: Option<u16>) -> u64 {
         let now = self.clock.now();
         let sequence = self.watch().as_mut().map_or(0, |watch| watch.ask(now));
@@ -205,7 +205,7 @@ impl Step {
     }
 }
 
-/// Guard that restores the configured sizes when dropped.
+/// Value that ends the probe when dropped: it restores the configured datagram sizes of both ends.
 struct Restore<'a>(&'a Probe);
 
 impl Drop for Restore<'_> {
@@ -220,8 +220,8 @@ impl Drop for Restore<'_> {
     }
 }
 
-/// Smallest size in use on the links that are up, in bytes, from the vehicle (`up`) and to it
-/// (`down`); 0 before it is known.
+/// Size of the largest datagrams in use, in bytes, from the vehicle (`up`) and to it (`down`): the
+/// smallest over the links that are up, by the latest snapshots; 0 before one shows such a link.
 #[derive(Default)]
 struct Used {
     up: u64,

@@ -56,7 +56,7 @@ pub(crate) struct Reception {
     slices_undated: u64,
     /// Malformed units of channels other than video and telemetry.
     others_malformed: u64,
-    /// Time of the latest snapshot sent to the console.
+    /// Time at which this end's latest snapshot was sent to the consoles; zero before the first.
     snapshot_at: Instant,
     /// Total bytes of all units received from the vehicle.
     units_bytes: u64,
@@ -92,8 +92,8 @@ impl Reception {
         }
     }
 
-    /// Handles one output of the event loop, unless it is of a session that does not count any
-    /// more.
+    /// Handles one output of the event loop, and then publishes the strips' reports and keyframe
+    /// requests. Ignores output of a session whose lease is not the expected one.
     pub(crate) fn handle(&mut self, output: Output<'_>) {
         let shared = self.shared.clone();
         let mut expected = lock(&shared.expected);
@@ -195,8 +195,8 @@ impl Reception {
         }
     }
 
-    /// Handles a unit other than video: verifies it, since a browser has no verifier, and shows it
-    /// or notes what it says.
+    /// Decodes a telemetry, snapshot or probe answer, and passes it to the consoles or to the
+    /// running probe; a malformed one is counted and dropped, because a browser has no verifier.
     fn handle_unit(&mut self, channel: ChannelNumber, sent_at: Option<Instant>, bytes: &[u8]) {
         match channel {
             channels::TELEMETRY => match Telemetry::decode(bytes) {
@@ -235,8 +235,8 @@ impl Reception {
         }
     }
 
-    /// Passes a unit of any channel but video to its program, and records it if the vehicle has
-    /// announced its channel.
+    /// Passes a unit of any channel but video to the program configured for its topic, and records
+    /// it if the vehicle has announced its channel.
     fn keep(&mut self, channel: ChannelNumber, sent_at: Option<Instant>, bytes: Vec<u8>) {
         let descriptor = self.topics.handle_unit(channel, &bytes, self.clock.now());
         if let Some(descriptor) = descriptor {
@@ -401,7 +401,8 @@ impl Reception {
     }
 }
 
-/// Returns whether the machine stands by its own recent report; false if its speed is unknown.
+/// Returns whether the machine's own recent report has a speed below 0.05 m/s; false if the speed
+/// is unknown.
 fn stands_still(status: &Status) -> bool {
     // A speed that is not known is no number, which is below nothing.
     status.fresh_machine().is_some_and(|machine| {
@@ -412,8 +413,8 @@ fn stands_still(status: &Status) -> bool {
     })
 }
 
-/// Returns the metrics page: the state of the session, the page's decoder, and the latest values of
-/// both ends.
+/// Returns the metrics page: the state of the session, the missing prerequisite of a drive, the
+/// page's decoder, this end's latest values, and the vehicle's drop counts.
 pub(crate) fn metrics(
     status: &OperatorStatus,
     decoder: Option<Decoder>,
@@ -449,7 +450,8 @@ fn awaited(status: &OperatorStatus) -> Option<&'static str> {
     }
 }
 
-/// Speed in m/s that the sensor of a standing machine may still report.
+/// Speed in m/s below which a machine counts as standing, because the sensor of a standing machine
+/// may report that much.
 const STANDSTILL_SPEED_MAX: f32 = 0.05;
 /// Silence after which the vehicle counts as lost. An outage of all links is often shorter; the
 /// session continues after it.

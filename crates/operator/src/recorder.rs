@@ -297,7 +297,8 @@ pub const INDEX_HEAD: &str = "picture,strip,kind,captured_us,encoded_us,shown_us
 pub const PICTURES: &str = "picture.h264";
 /// Name of the file with the units of all channels except the video's.
 pub const CHANNELS: &str = "channels.mcap";
-/// Maximum of queued entries: 1.4 s of slices at 60 pictures per second.
+/// Maximum number of queued entries, 1.4 s of slices at 60 pictures per second; further ones are
+/// dropped and counted as [`Trouble::Slow`].
 const ENTRIES_MAX: usize = 512;
 /// Interval at which buffered data is written: the longest time that a part of a recording is in
 /// memory only.

@@ -40,8 +40,8 @@ pub(crate) struct Rendezvous {
     held: Option<Held>,
     /// Name of the lease of the vehicle released last, while its end is expected; `None` otherwise.
     left: Option<[u8; 16]>,
-    /// Why the configured vehicle is refused, until the list of vehicles, which the report names,
-    /// has arrived.
+    /// Reason for which the switchboard refused the configured vehicle, until the list of vehicles
+    /// that completes the report has arrived; `None` otherwise.
     refused: Option<String>,
     /// Time at which to request a refused or lost vehicle again; `None` if no request is scheduled.
     take_at: Option<Instant>,
@@ -330,7 +330,8 @@ impl Rendezvous {
         Ok(session)
     }
 
-    /// Handles the end of a lease: unless a person released the vehicle, it is taken again.
+    /// Handles the end of a lease: the vehicle is requested again after a pause. Does nothing if no
+    /// vehicle is wanted, or if a person released the vehicle of this lease.
     fn handle_release(&mut self, lease: [u8; 16], reason: &str, own: &Own<'_>) {
         if self.fleet.picked().is_none() || self.left == Some(lease) {
             return;
@@ -343,7 +344,8 @@ impl Rendezvous {
         own.shared.set_standing_unless_heard(SessionState::Lost, reason);
     }
 
-    /// Handles the list of vehicles, which completes the reason of an earlier refusal.
+    /// Reports a pending refusal together with the names in the list, and schedules a new request
+    /// for the vehicle. Without a pending refusal, shows the list on the consoles.
     fn handle_list(&mut self, vehicles: Vec<VehicleEntry>, own: &Own<'_>) {
         let now = own.clock.now();
         let Some(text) = self.refused.take() else {
@@ -559,8 +561,8 @@ fn in_words(punches: &[Route], is_over_tls: bool) -> String {
 /// Remedy for a network that blocks UDP, if this end has no TLS.
 const NO_TLS: &str = "There is no link over TLS to replace UDP: give this operator a TCP port \
                       with --tls 0.0.0.0:443 that the vehicle can reach, or a relay with `tls`";
-/// Time after an introduction without a packet of the vehicle that is reported: longer than any
-/// working candidate pair needs.
+/// Time after an introduction at which a vehicle without any packet so far is reported: longer than
+/// any working candidate pair needs.
 const UNHEARD_MAX: Duration = Duration::from_secs(5);
 /// Pause before a refused or lost vehicle is requested again; it doubles each time, up to
 /// [`TAKE_PAUSE_MAX`].

@@ -29,8 +29,8 @@ impl RoundTripLog {
         Ok(Self { log, vehicle: "".into(), clock, next_number: None })
     }
 
-    /// Prepares for a new session with `vehicle`; nothing is written. The first round trip seen of
-    /// the session sets where its numbering begins.
+    /// Sets the vehicle of the following round trips; nothing is written. The first round trip seen
+    /// of the new session sets where its numbering begins.
     pub(crate) fn handle_new_session(&mut self, vehicle: &str) {
         (self.next_number, self.vehicle) = (None, vehicle.into());
     }

@@ -83,8 +83,8 @@ impl Topics {
         Some(topic.descriptor.clone())
     }
 
-    /// Returns the other programs' topics with their newest units for the consoles, as JSON; `None`
-    /// without topics.
+    /// Returns the other programs' topics for the consoles, as JSON, with the beginning of each
+    /// one's newest unit and its age at `now`; `None` without topics.
     pub(crate) fn told(&self, now: Instant) -> Option<String> {
         let theirs = self.channels.iter().filter(|(channel, _)| channel.get() >= APPLICATION_MIN);
         let told: Vec<_> = theirs.map(|(channel, topic)| topic.told(*channel, now)).collect();

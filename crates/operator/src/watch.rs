@@ -6,7 +6,8 @@ use tautline_message::ProbeAnswer;
 use tautline_transport::{ClockEstimate, Session, UnitNumber};
 use tautline_units::{ByteCount, Instant};
 
-/// Measurements of a step. Delays are in milliseconds, in no particular order.
+/// Measurements of one step of a packet-size probe. Delays are in milliseconds, in no particular
+/// order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Delays of media units from the vehicle: from hand-over there to delivery here.
@@ -23,11 +24,11 @@ pub struct Measured {
     pub payload_bytes: u64,
     /// Error bound of the clock comparison, in either direction.
     pub clock_error_ms: f64,
-    /// Smallest of the sizes in use from the vehicle on the links that are up, in bytes: less than
-    /// requested if a path carries less. 0 before the vehicle's first report.
+    /// Largest datagram in use from the vehicle, in bytes, on the link that is up and has the
+    /// smallest: less than requested if a path carries less. 0 before the vehicle's first report.
     pub up_bytes_used: u64,
-    /// Smallest of the sizes in use to the vehicle on the links that are up, in bytes; 0 before it
-    /// is known.
+    /// Largest datagram in use to the vehicle, in bytes, on the link that is up and has the
+    /// smallest; 0 before it is known.
     pub down_bytes_used: u64,
 }
 
@@ -36,7 +37,7 @@ pub struct Measured {
 pub struct Delays {
     /// Delays of the delivered messages in milliseconds.
     pub delays_ms: Vec<f64>,
-    /// Number of messages that never arrived, or too late to be of use.
+    /// Number of messages that never arrived, or only after more than 1 s.
     pub lost: u64,
 }
 
@@ -219,8 +220,8 @@ fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// Maximum of units, losses and totals kept of a step: more than a minute of units at 60 pictures
-/// of six slices per second.
+/// Maximum number of units, of losses and of totals kept of a step, beyond which further ones are
+/// ignored: more than a minute of units at 60 pictures of six slices per second.
 const NOTES_MAX: usize = 32_768;
 /// Length in bytes of the IPv4 and UDP headers of one datagram.
 const HEADER_BYTES: u64 = 28;

@@ -70,7 +70,7 @@ pub(crate) struct Names {
     /// True if there is a proxy before the console. The proxy knows the path prefix by which
     /// browsers reach it; the console does not.
     is_behind: bool,
-    /// Path after the first name in the printed address.
+    /// Path prefix that follows the first name in the printed address: empty, or with a final `/`.
     path: String,
     /// Hosts as in an address, with the port unless it is the scheme's default.
     hosts: Vec<String>,

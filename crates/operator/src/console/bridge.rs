@@ -78,12 +78,13 @@ pub struct Hub {
     pub slices_dropped: AtomicU64,
     /// Number of malformed messages that browsers have sent.
     pub messages_malformed: AtomicU64,
-    /// Requests dropped because the queue to the operator's input was full.
+    /// Requests dropped because the queue to the operator's input was full; half full for all but
+    /// acts and emergency stops.
     pub requests_dropped: AtomicU64,
     /// Requests refused because the console's role does not permit them, and all messages of
     /// consoles that only watch, except clock messages.
     pub requests_refused: AtomicU64,
-    /// Commands dropped because their console sent more than any page does.
+    /// Commands dropped because they exceeded the rate limits of their console.
     pub commands_flooded: AtomicU64,
     /// Commands refused because they took too long from the browser to here.
     pub commands_stale: AtomicU64,
@@ -125,14 +126,14 @@ struct Consoles {
     /// first.
     changed: Option<(Change, u64)>,
     /// Time of the vehicle's latest report, in Unix microseconds, if it said that the vehicle
-    /// stands still.
+    /// stands still; `None` otherwise.
     stood_still_at: Option<u64>,
     /// Console that the vehicle's guard lets drive by its latest report, and the time of that
     /// report in Unix microseconds; `None` if it lets none.
     guarded: Option<(ConsoleId, u64)>,
     /// Time at which the driving console last agreed to hand over, Unix microseconds; 0 before.
     agreed_at: u64,
-    /// Operator of these consoles, as listed by the switchboard; `None` if it was not set.
+    /// Operator of these consoles, as shown on them; `None` until [`Hub::of`] sets it.
     operator: Option<Known>,
 }
 
@@ -153,12 +154,14 @@ struct Place {
     /// Role message of this console, which overtakes all other messages. Dropping the sender ends
     /// the connection.
     standing: watch::Sender<Bytes>,
-    /// True until the newest hello is sent; nothing else goes before it.
+    /// True until the newest hello (the vehicle's name, the pictures' layout and codec) is queued;
+    /// no slice is queued before it.
     hello_is_due: bool,
     /// Strips, bit n for strip n, of which this console gets no slice before their next IDR,
     /// because it missed one or has only begun to see the pictures.
     waiting_for_idr: u8,
-    /// Rate limits of the console's commands.
+    /// State of the rate limits on this console's commands; commands beyond them are dropped and
+    /// counted.
     lane: Lane,
 }
 
@@ -245,8 +248,9 @@ impl Hub {
         self.greet_all();
     }
 
-    /// Sets the vehicle of all pictures from now on and reports it to the consoles; empty if one
-    /// has to be picked.
+    /// Sets the name of the vehicle, empty if one has to be picked, and sends it to the consoles.
+    /// Forgets the former vehicle's layout and its reports of standstill and guard; each strip
+    /// waits for an IDR.
     pub(crate) fn set_vehicle(&self, vehicle: &str) {
         vehicle.clone_into(&mut lock(&self.vehicle));
         *lock(&self.hello) = wire::hello(vehicle, None);
@@ -387,11 +391,12 @@ impl Hub {
         self.holding.subscribe()
     }
 
-    /// Adds a console; if one with the same id is connected, the page has reconnected, and its
-    /// former connection is closed. Returns the number and the queues of the new connection.
+    /// Adds a console, which drives if it may and no other does. If one with the same id is
+    /// connected, the page has reconnected, and its former connection is closed. Returns the number
+    /// and the queues of the new connection.
     ///
     /// # Errors
-    /// Fails if there are too many consoles, or if its number belongs to another browser.
+    /// Fails if there are too many consoles, or if a console of another browser has the same id.
     pub(crate) fn join(&self, id: ConsoleId, visitor: Visitor) -> Result<Joined, Refused> {
         let mut consoles = lock(&self.consoles);
         let former = consoles.places.iter().find(|place| place.id == id);
@@ -439,6 +444,7 @@ impl Hub {
     }
 
     /// Removes the console of client connection `number`; does nothing if it has reconnected since.
+    /// If it drove, its successor or the console that asks to drive takes over, or none drives.
     pub(crate) fn leave(&self, number: u64) {
         let mut consoles = lock(&self.consoles);
         let Some(at) = consoles.places.iter().position(|place| place.number == number) else {
@@ -619,15 +625,15 @@ impl Hub {
         }
     }
 
-    /// Notifies the operator's input which consoles' commands count, and how.
+    /// Passes the driving console and its successor to the operator's input, if either has changed.
     fn tell_holding(&self, consoles: &Consoles) {
         let holder = &consoles.holder;
         let holding = Holding { console: holder.holding(), successor: holder.successor() };
         self.holding.send_if_modified(|told| std::mem::replace(told, holding) != holding);
     }
 
-    /// Restarts every strip for the driving console, if there is one, and forgets the encoders'
-    /// requests of the former one.
+    /// Requests an IDR of every strip for the driving console, if there is one; it gets a new hello
+    /// and no slice before its strip's IDR. Discards the former console's requests to the encoders.
     fn begin_pictures(&self, consoles: &mut Consoles) {
         let mut feedback = VideoFeedback::default();
         if let Some(place) = consoles.holding_place() {
@@ -737,17 +743,20 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 const ALL_STRIPS: u8 = (1 << Layout::STRIP_COUNT) - 1;
-/// Maximum of messages queued for a console: a third of a second of slices at 60 pictures per
-/// second.
+/// Maximum number of messages queued for a console, a third of a second of slices at 60 pictures
+/// per second; further messages are dropped.
 const MESSAGES_MAX: usize = 128;
-/// Maximum of connected consoles: more than the people who would share one vehicle.
+/// Maximum number of connected consoles, more than the people who would share one vehicle; further
+/// ones are refused.
 const CONSOLES_MAX: usize = 8;
-/// Maximum of connected consoles that may only watch, counted in [`CONSOLES_MAX`] too, so that
-/// those that may drive find room.
+/// Maximum number of connected consoles that may only watch; further ones are refused. They count
+/// in [`CONSOLES_MAX`] too, so this keeps room for those that may drive.
 const WATCHING_MAX: usize = 4;
-/// Maximum bytes of a vehicle's name, by the control plane.
+/// Maximum length of a vehicle's name in bytes, the same as in messages of the control plane; a
+/// longer one is malformed.
 const NAME_BYTES_MAX: usize = 64;
-/// Time limit for a successor to take over; afterwards the present console continues to drive.
+/// Time after the driving console's agreement within which its successor must take over; afterwards
+/// the agreement is revoked and the driving console continues.
 const HANDOVER_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

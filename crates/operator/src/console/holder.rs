@@ -21,7 +21,7 @@ pub(crate) struct Holder {
     request_count: u32,
 }
 
-/// Request of a console to the driving one.
+/// Request of a console to drive in place of the driving one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Request {
     /// Increasing number that ties an answer to this request.

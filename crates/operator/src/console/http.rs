@@ -57,7 +57,8 @@ pub(crate) async fn serve(
     axum::serve(listener, service).await.context("the console's server failed")
 }
 
-/// Rejects requests under another name, and adds the headers that restrict the page.
+/// Rejects a request whose `Host` is not a name of this console, and adds [`HEADERS`] to every
+/// response.
 async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     let mut response = if access.names().is_own_host(request.headers()) {
         next.run(request).await

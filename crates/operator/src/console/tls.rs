@@ -55,7 +55,8 @@ pub(crate) fn read(files: &Files) -> anyhow::Result<Shown> {
     show(chain, key).with_context(|| cannot("console_certificate", &files.certificate))
 }
 
-/// Creates the certificate of `identity` for `names`: the same each time.
+/// Creates a self-signed certificate for `names` with a key derived from that of `identity`; the
+/// result is the same each time.
 ///
 /// # Errors
 /// Fails if a name cannot be in a certificate.

@@ -17,7 +17,8 @@ use tokio::sync::Notify;
 use crate::standing::Standing;
 use crate::watch::Watch;
 
-/// State that several threads write and read.
+/// State of the wanted vehicle, its session and this process that several of the operator's threads
+/// write and read.
 #[derive(Debug)]
 pub(crate) struct Shared {
     strips: Mutex<Strips>,
@@ -223,7 +224,8 @@ impl Shared {
         }
     }
 
-    /// Sets what is awaited; does nothing once a vehicle was introduced.
+    /// Sets the session's state and its reason while that is registering or waiting; does nothing
+    /// in any other state, which a vehicle has only once it was introduced.
     pub(crate) fn set_waiting(&self, state: SessionState, reason: &str) {
         let mut standing = lock(&self.standing);
         if matches!(standing.state, SessionState::Registering | SessionState::Waiting) {
@@ -231,8 +233,8 @@ impl Shared {
         }
     }
 
-    /// Records why nothing arrives from an introduced vehicle; does nothing and returns false if
-    /// something has arrived since.
+    /// Records why nothing arrives from an introduced vehicle, and returns true, if the session is
+    /// in the state connecting; otherwise does nothing and returns false.
     pub(crate) fn set_unheard(&self, reason: &str) -> bool {
         let mut standing = lock(&self.standing);
         let is_unheard = standing.state == SessionState::Connecting;
@@ -253,7 +255,7 @@ impl Shared {
         lock(&self.standing).clone()
     }
 
-    /// Returns the latest snapshot of the vehicle.
+    /// Returns the latest snapshot of the vehicle; an empty one before a session's first.
     pub(crate) fn vehicle(&self) -> Snapshot {
         lock(&self.vehicle).clone()
     }

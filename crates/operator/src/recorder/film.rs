@@ -226,6 +226,6 @@ fn is_after(a: u32, b: u32) -> bool {
     a != b && a.wrapping_sub(b) < 1 << 31
 }
 
-/// Maximum of pictures that wait for a strip: one second at 60 per second. By then a lost first IDR
-/// has been requested again.
+/// Maximum number of pictures that wait for a strip, beyond which the oldest is written as it is:
+/// one second at 60 per second. By then a lost first IDR has been requested again.
 pub(super) const HELD_MAX: usize = 60;
