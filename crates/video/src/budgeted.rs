@@ -41,7 +41,8 @@ impl<L: Library> Budgeted<L> {
         Self { library, quantizer, width, height, idr_due: true }
     }
 
-    /// Encodes as [`Encoder::encode`](crate::Encoder::encode) does.
+    /// Encodes as [`Encoder::encode`](crate::Encoder::encode) does; codes an IDR for every request
+    /// to recover, because the libraries have no other method.
     ///
     /// # Errors
     /// As [`Encoder::encode`](crate::Encoder::encode).

@@ -323,8 +323,8 @@ impl Stream {
         }
     }
 
-    /// Handles a picture that is not an IDR. After a gap, or in another format, it makes the strip
-    /// corrupt.
+    /// Updates the state with an arrived picture that is not an IDR. After a gap in `frame_num`, or
+    /// with another sequence parameter set, the strip becomes corrupt.
     fn continue_with(&mut self, picture: &CodedPicture) {
         let came = Numbers::of(&picture.header);
         let same_format = picture.sequence == self.sequence;

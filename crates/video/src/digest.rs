@@ -14,7 +14,8 @@ pub struct Digest {
     /// Mean brightness of each of [`COLUMNS`](Self::COLUMNS) cells of equal width, from the left;
     /// averaging removes the noise.
     pub cells: [u8; Self::COLUMNS],
-    /// Mean difference between samples eight apart in a row: noise and fine detail.
+    /// Mean absolute difference, in steps of luma, between samples eight apart in a row: noise and
+    /// fine detail.
     pub detail: u8,
 }
 
@@ -101,8 +102,9 @@ const ROW_STEP: usize = 8;
 const APART: usize = 8;
 /// Odd multiplier without a bit pattern: 2^64 divided by the golden ratio.
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Greatest spread between the cells of a uniform picture, in brightness steps of 219: the effect
-/// of a covered lens's vignette and noise on means over thousands of samples.
+/// Greatest spread between the cells of a uniform picture, without the tenth at each end, in steps
+/// of luma (of 219): the effect of a covered lens's vignette and noise on means over thousands of
+/// samples.
 const SPREAD_MAX: u8 = 5;
 /// Greatest detail of a uniform picture: the mean difference caused by noise alone at a sensor's
 /// highest gain, a standard deviation of 12 steps.

@@ -115,7 +115,8 @@ impl Enlargement {
         Between { first, second, share: (place % whole) as u32 }
     }
 
-    /// Returns the source strip that contains a row of pixels.
+    /// Returns the index of the source strip that contains row `row` of the source picture; 0 if no
+    /// strip does.
     fn strip_of(&self, row: usize) -> usize {
         let has = |strip: &usize| self.source.strip_rows(*strip).end > row;
         (0..self.source.strip_count()).find(has).unwrap_or_default()

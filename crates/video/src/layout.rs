@@ -19,8 +19,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Number of strips of every picture on the wire: reading one takes a sixth of a picture's
-    /// time, as in the first paper, section IV.
+    /// Number of strips of every picture on the wire: reading one strip from the sensor takes a
+    /// sixth of a picture's time, as in [LTE], section IV.
     pub const STRIP_COUNT: usize = 6;
 
     /// Returns the layout of pictures of `width` by `height` pixels in

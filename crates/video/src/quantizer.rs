@@ -1,8 +1,8 @@
 //! Model that selects the quantizer for a slice of the target size.
 //!
-//! The first paper, section IV.B, looks the quantizer up in a table of mean sizes. Sizes vary
-//! around such a table by a factor of 2.7 (99th percentile). This model replaces the table and
-//! learns from each slice.
+//! [LTE], section IV.B, looks the quantizer up in a table of mean sizes. Sizes vary around such a
+//! table by a factor of 2.7 (99th percentile). This model replaces the table and learns from each
+//! slice.
 
 mod activity;
 
@@ -154,11 +154,11 @@ const QP_MIN: i32 = 16;
 const QP_MAX: i32 = 51;
 /// Largest step to a finer quantizer from one slice to the next: a factor of about four in bytes.
 const FINER_STEP: i32 = 6;
-/// Weight of a prediction error in the update.
+/// Share of a predicted slice's error, in octaves, by which its level in the model is corrected.
 const LEARNING: f64 = 0.5;
 /// Number of slices over which a debt is paid back.
 const PAYBACK_SLICES: f64 = 10.0;
-/// Exponent of the mean pixel change in the growth of bytes.
+/// Exponent with which the bytes of a predicted slice grow with the mean change of its pixels.
 const CHANGE_WEIGHT: f64 = 0.7;
 /// Mean change, in luma steps, that is added to each measured one.
 const CHANGE_FLOOR: f64 = 0.25;

@@ -95,7 +95,8 @@ impl Reduction {
         }
     }
 
-    /// Returns the source strip that contains a row of pixels.
+    /// Returns the index of the source strip that contains row `row` of the source picture; 0 if no
+    /// strip does.
     fn strip_of(&self, row: usize) -> usize {
         let strips = 0..self.source.strip_count();
         strips
@@ -105,7 +106,7 @@ impl Reduction {
     }
 }
 
-/// Maximum factor of a reduction: it leaves a side of 8192 pixels no smaller than a strip.
+/// Maximum factor of a reduction: a side of 8192 pixels, the longest, still keeps 512.
 const FACTOR_MAX: usize = 16;
 
 #[cfg(test)]

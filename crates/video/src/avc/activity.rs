@@ -6,10 +6,11 @@ use super::slice::Slice;
 use super::vector::Vector;
 
 impl<K: Kernel> Slice<'_, K> {
-    /// Measures the activity of a row of macroblocks, from the mean difference per sample: of each
-    /// macroblock from its reference picture, at the same place or moved by its last vector,
-    /// whichever is less; in an I slice, from itself one row of samples above. The rate control
-    /// gets the results.
+    /// Computes the activity of each macroblock of row `row`, and passes it to the rate control. In
+    /// a P slice it is the square root of [`NOISE`] plus the mean absolute difference per luma
+    /// sample from the reference picture, at the same place or moved by the co-located macroblock's
+    /// vector, whichever is less. In an I slice it is [`NOISE`] plus the mean difference between
+    /// adjacent rows.
     pub(super) fn look(&mut self, row: usize) {
         let (columns, y) = (self.columns, row * 16);
         let rows = self.rows.read(y + 16);
@@ -39,7 +40,8 @@ impl<K: Kernel> Slice<'_, K> {
     }
 }
 
-/// Difference per sample that is added to each measured one.
+/// Constant added to each measured mean difference per sample, in steps of luma.
 const NOISE: f64 = 0.5;
-/// Exponent by which the bits of a predicted macroblock grow with its difference.
+/// Exponent of a macroblock's activity in a P slice: its bits are assumed to grow with this power
+/// of its mean difference per sample.
 const POWER: f64 = 0.5;

@@ -10,7 +10,7 @@ pub(super) struct Near {
     pub(super) beyond: bool,
 }
 
-/// Number of prediction modes of a 4x4 block (table 8-2); the modes are their numbers.
+/// Number of prediction modes of a 4x4 block; a mode is identified by its number in table 8-2.
 pub(super) const MODES4: usize = 9;
 /// Number of the mode Intra_4x4_DC.
 pub(super) const MEAN4: u8 = 2;

@@ -142,7 +142,7 @@ fn put(writer: &mut BitWriter, code: Code) {
     writer.put(u32::from(code.bits), u32::from(code.length));
 }
 
-/// Index into [`COEFF_TOKEN`] for nC up to 8.
+/// Index into [`COEFF_TOKEN`] by nC from 0 to 8; the last one is also that of every larger nC.
 const TABLE_OF_CONTEXT: [usize; 9] = [0, 0, 1, 1, 2, 2, 2, 2, 3];
 
 #[cfg(test)]

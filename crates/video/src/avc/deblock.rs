@@ -114,8 +114,8 @@ fn filter(
     }
 }
 
-/// Returns the thresholds for the quantizers on both sides (8.7.2.2); `None` if the quantizers are
-/// so fine that no sample is filtered.
+/// Returns the filter's thresholds and limits at an edge, from the quantizers on both sides and the
+/// bS of its four parts (8.7.2.2); `None` if the quantizers are so fine that no sample is filtered.
 #[inline]
 fn edge(qps: [u8; 2], strengths: [u8; 4]) -> Option<Edge> {
     let index = usize::from((qps[0] + qps[1]).div_ceil(2));

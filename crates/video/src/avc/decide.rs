@@ -12,7 +12,8 @@ use super::syntax::{Choice, Shape};
 use super::vector::{Neighbours, Part, Vector};
 
 impl<K: Kernel> Slice<'_, K> {
-    /// Selects the mode of a macroblock and codes it.
+    /// Selects the mode of a macroblock and codes it: intra if there is no reference or its column
+    /// is refreshed, and as cheaply as possible once the rate control has no bits left.
     pub(super) fn macroblock(&mut self, current: &mut Current) {
         let refreshed = self.reach.is_refreshed(current.index % self.columns);
         let Some(reference) = self.reference.filter(|_| !refreshed) else {
@@ -49,8 +50,9 @@ impl<K: Kernel> Slice<'_, K> {
         }
     }
 
-    /// Predicts the macroblock with `vector`. Returns whether the difference is small and the
-    /// quantized residual is zero, so that it can be skipped; if not, chroma may be unpredicted.
+    /// Predicts the macroblock with `vector`. Returns whether its luma differs little from the
+    /// prediction ([`SKIP_WORTH`]) and the quantized residual is zero, so that it can be skipped;
+    /// if not, chroma may be unpredicted.
     fn skips(&mut self, current: &mut Current, reference: &Reference<'_>, vector: Vector) -> bool {
         let vectors = [vector; 4];
         current.predict_luma(self.kernel, reference, Shape::Whole, &vectors);
@@ -98,17 +100,18 @@ impl<K: Kernel> Slice<'_, K> {
 }
 
 impl Current {
-    /// Returns the cost of `bits`, in units of transformed differences.
+    /// Returns the cost of `bits` bits at the macroblock's lambda, in units of SATD.
     #[inline]
     fn bits(&self, bits: u32) -> u32 {
         (self.lambda * bits) >> 4
     }
 }
 
-/// Cost of an inter prediction, as that of this many bits, below which intra prediction is not
-/// tried.
+/// Threshold, in bits, for the cost of a macroblock's inter prediction: up to it, intra prediction
+/// is not tried.
 const INTRA_WORTH: u32 = 30;
-/// Difference, as the cost of this many bits, up to which skipping is tried before any motion
-/// search. At twice this value, noise that the quantizer removes is kept where a better vector
-/// would have averaged it: 5 to 8 % of rate.
+/// Threshold, in bits, for a macroblock's sum of absolute luma differences from its skip
+/// prediction: up to it, skipping is tried before any motion search. Twice this value takes 5 to 8
+/// % more bits: noise that the quantizer removes is kept where a better vector would have averaged
+/// it.
 const SKIP_WORTH: u32 = 45;

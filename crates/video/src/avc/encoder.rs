@@ -38,7 +38,7 @@ pub struct Config {
     pub joinable: bool,
 }
 
-/// A coded picture whose reference for the next one is not complete yet.
+/// A coded picture that is not yet complete as a reference for the next one.
 #[derive(Clone, Copy)]
 struct Unfinished {
     number: u64,
@@ -508,7 +508,7 @@ const IDR_BUDGETS: f64 = 3.0;
 const UNIT_BITS: f64 = 40.0;
 /// Share of a slice's bits that emulation prevention may add.
 const ESCAPED: f64 = 0.004;
-/// Target size as a share of the ceiling.
+/// Target size of a slice, as a share of the maximum that the budget allows it.
 const TARGET: f64 = 0.94;
 /// Finest quantizer: finer ones make no visible difference (about 48 dB) and only burden the links
 /// and the decoder.

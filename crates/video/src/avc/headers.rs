@@ -213,7 +213,8 @@ pub(super) struct Header {
     pub(super) constrained: bool,
     /// Value of `frame_num`.
     pub(super) number: u16,
-    /// Reference index: distance of the reference from the last picture.
+    /// Reference index: distance in pictures of the reference from the last picture, 0 for the last
+    /// picture itself.
     pub(super) reference_index: u32,
     pub(super) qp: u8,
     /// True if the deblocking filter is applied within the slice.

@@ -27,7 +27,7 @@ pub(super) struct IntraRefresh {
     picture: u64,
     /// Number of the first picture on which the last one depends.
     origin: u64,
-    /// Number of refreshed pictures since the period began.
+    /// Number of pictures since the period began, each of which refreshed columns.
     phase: u8,
     /// First picture of the refresh in progress, with [`LossRecovery::IntraRefreshOnLoss`]; `None`
     /// if none is.
@@ -43,7 +43,7 @@ impl IntraRefresh {
     }
 
     /// Begins a refresh with the next picture, because of a reported loss, with
-    /// [`LossRecovery::IntraRefreshOnLoss`].
+    /// [`LossRecovery::IntraRefreshOnLoss`]; one in progress starts again.
     pub(super) fn on_loss(&mut self) {
         self.since = Some(self.picture);
         if matches!(self.loss_recovery, LossRecovery::IntraRefreshOnLoss { .. }) {
@@ -52,7 +52,7 @@ impl IntraRefresh {
     }
 
     /// Records that the next picture is predicted from a picture that the receiver is known to
-    /// have.
+    /// have, so that it depends on no other.
     pub(super) fn begin_anew(&mut self) {
         self.origin = self.picture;
     }
@@ -79,8 +79,9 @@ impl IntraRefresh {
         }
     }
 
-    /// Returns the bounds of the next picture's prediction, for `width` by `height` samples, and
-    /// counts the picture.
+    /// Returns the bounds of the next picture's prediction, for `width` by `height` samples, with
+    /// the columns that it refreshes, and advances the period. An IDR refreshes all columns and
+    /// begins a period anew.
     pub(super) fn next(&mut self, idr: bool, width: usize, height: usize) -> Reach {
         let mut reach = Reach::free(width, height, self.held);
         // The slices of a joined picture refer to one parameter set, even while only some strips

@@ -29,8 +29,8 @@ pub struct Joiner {
 /// A picture joined from all strips.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Joined {
-    /// Kind of the picture: an IDR if all strips restart, or at the first; otherwise predicted,
-    /// with I slices for restarting strips.
+    /// Kind of the picture: an IDR if all strips restart with one, or if it is the first joined
+    /// picture; otherwise predicted, with I slices for the strips that restart.
     pub kind: SliceKind,
     /// The access unit in Annex B form; an IDR begins with its parameter sets.
     pub bytes: Vec<u8>,
@@ -93,8 +93,8 @@ impl Joiner {
     /// Joins the access units of one picture, one entry per strip from the top; `None` for a strip
     /// without one.
     ///
-    /// An access unit that cannot be parsed, does not belong to the strip's stream, or selects
-    /// another picture parameter set than the first one that does, counts as missing.
+    /// An access unit counts as missing if it cannot be parsed, does not belong to the strip's
+    /// stream, or selects another picture parameter set than the uppermost usable one.
     ///
     /// # Errors
     /// [`Error::Invalid`] unless there is an entry for each strip; [`Error::MissingParameters`]
@@ -154,7 +154,8 @@ impl Joiner {
 }
 
 impl Strip {
-    /// Parses an access unit of the strip's stream; fails if it does not continue that stream.
+    /// Parses an access unit of the strip's stream; fails for an IDR of another shape, and for a
+    /// predicted picture before any IDR.
     fn read(&self, unit: &[u8]) -> Result<Slice, Error> {
         let slice = read(unit)?;
         if slice.0.idr.is_some() {

@@ -27,8 +27,8 @@ impl LossCost {
         self.is_high = self.share >= if self.is_high { LOW } else { HIGH };
     }
 
-    /// Returns whether corrupt slices are so frequent that references one round trip old cost less.
-    /// It begins at one threshold and ends at a lower one.
+    /// Returns whether corrupt slices are so frequent that references one round trip old cost less:
+    /// true from [`HIGH`] on, until the share falls below [`LOW`].
     pub fn is_high(&self) -> bool {
         self.is_high
     }
@@ -36,13 +36,13 @@ impl LossCost {
 
 /// Number of pictures over which the share is averaged: two seconds at 60 pictures/s.
 const MEMORY: f64 = 120.0;
-/// Share of corrupt slices from which it is high, reached by two losses within a second at a round
-/// trip of 6 pictures, in any of six strips; `tautline lab loss --toll` compares both methods
-/// around it.
+/// Share of corrupt slices from which losses count as frequent, reached by two losses within a
+/// second at a round trip of 6 pictures, in any of six strips; `tautline lab loss --toll` compares
+/// both methods around it.
 const HIGH: f64 = 0.015;
-/// Share of corrupt slices below which it is no longer high: two losses fall below it after two and
-/// a half seconds. It is a third of [`HIGH`], so that single losses at regular intervals do not
-/// toggle the method.
+/// Share of corrupt slices below which losses no longer count as frequent: two losses fall below it
+/// after two and a half seconds. It is a third of [`HIGH`], so that single losses at regular
+/// intervals do not toggle the method.
 const LOW: f64 = 0.005;
 
 #[cfg(test)]

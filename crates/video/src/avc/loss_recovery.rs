@@ -28,9 +28,9 @@ pub enum LossRecovery {
     },
     /// Reference picture selection at every picture (H.263 Annex N's ACK mode): prediction only
     /// from pictures that the receiver has [acknowledged](super::StripEncoder::acknowledge), so
-    /// that a loss affects no other picture. Without an acknowledgement within `references`
-    /// pictures, the encoder codes an IDR. Without one since an IDR of that age, it predicts each
-    /// picture from the previous one until an acknowledgement arrives.
+    /// that a loss affects no other picture. If none of the last `references` pictures is
+    /// acknowledged, the encoder codes an IDR; if no acknowledgement at all has arrived since the
+    /// last IDR, it predicts each picture from the previous one instead, until one arrives.
     AcknowledgedReferences {
         /// Maximum distance of a reference in pictures, 1 to 16.
         references: u8,
@@ -43,9 +43,9 @@ pub enum LossRecovery {
         /// Maximum distance of a reference in pictures, 1 to 16.
         references: u8,
     },
-    /// The two previous methods, selected by the losses: reference picture selection after a loss,
-    /// or at every picture while losses are [set](super::StripEncoder::provide_for_losses) to be
-    /// frequent.
+    /// [`AcknowledgedReferences`](Self::AcknowledgedReferences) while losses are
+    /// [set](super::StripEncoder::provide_for_losses) to be frequent, otherwise
+    /// [`ReferenceSelection`](Self::ReferenceSelection).
     ReferencesByLoss {
         /// Maximum distance of a reference in pictures, 1 to 16.
         references: u8,

@@ -37,8 +37,9 @@ impl Planner {
         self.open.fill(true);
     }
 
-    /// Changes the picture's budget from its last value to a new one, for the strips that have not
-    /// received their share yet.
+    /// Changes the picture's budget from `from`, its last value, to `to`, by scaling what is left
+    /// for the strips that have not received their share yet; after a budget of zero, all of `to`
+    /// is left.
     pub fn change(&mut self, from: ByteCount, to: ByteCount) {
         if from == ByteCount::ZERO {
             self.left = to.get() as f64;
@@ -73,7 +74,8 @@ impl Planner {
         ByteCount::new((bits / 8.0) as u64)
     }
 
-    /// Returns a strip's unused bytes to the picture's budget, and records its weight.
+    /// Returns a strip's unused bytes, `given - taken`, to the picture's budget, and records its
+    /// weight unless that is not finite.
     ///
     /// Excess bytes (as of an IDR) are not subtracted from the others.
     pub fn done(&mut self, strip: usize, given: ByteCount, taken: ByteCount, weight: f64) {

@@ -6,9 +6,9 @@
 pub(super) struct Quantizer {
     /// Multiplier in `level = (|coefficient| + bias) * multiplier >> 16`.
     pub(super) multiplier: [u16; 16],
-    /// Rounding offset for intra coded blocks.
+    /// Rounding offset `bias` for intra coded blocks: a third of a quantizer step.
     pub(super) bias_intra: [u16; 16],
-    /// Rounding offset for inter coded blocks.
+    /// Rounding offset `bias` for inter coded blocks: a sixth of a quantizer step.
     pub(super) bias_inter: [u16; 16],
     /// Dequantization factor of a level: `LevelScale4x4 / 16 << qP / 6`.
     pub(super) scale: [i16; 16],

@@ -12,7 +12,7 @@ pub(super) struct Model {
     /// Bits to expect of each row of macroblocks at QP 0 for an activity of 1: in predicted slices,
     /// then in intra ones.
     rows: [Vec<f64>; 2],
-    /// Mean quantizer of the last slice of either kind.
+    /// Mean quantizer of the last slice of either kind; 30 before the first.
     qp: f64,
 }
 
@@ -26,7 +26,8 @@ pub(super) struct Order {
     pub(super) ceiling: f64,
     /// Lowest quantizer allowed.
     pub(super) floor: u8,
-    /// Bits of a macroblock that is made as small as possible.
+    /// Bits kept free for each macroblock not coded yet: those of one that is made as small as
+    /// possible.
     pub(super) reserve: f64,
 }
 
@@ -284,25 +285,26 @@ pub(super) const OCTAVE: f64 = 5.0;
 /// near the quantizer that just codes the noise.
 const NEAR_OCTAVE: f64 = 4.0;
 pub(super) const QP_MAX: f64 = 51.0;
-/// Number of macroblocks between two adjustments.
+/// Number of macroblocks in a row between two adjustments of the quantizer.
 const STEP: usize = 8;
 /// Least difference between the wanted and the present quantizer for a change at a row's start;
 /// within a row it is [`APART`] for a coarser and [`FINER_APART`] for a finer one.
 const ROW_APART: f64 = 1.0;
 const APART: f64 = 2.0;
 const FINER_APART: f64 = 3.0;
-/// Difference from the last slice's quantizer below which a slice begins half way to the wanted
-/// one.
+/// Difference from the last slice's quantizer below which a predicted slice begins half way to the
+/// wanted one.
 const NEAR: f64 = 3.0;
-/// Largest step to a finer quantizer from one slice to the next.
+/// Largest step to a finer quantizer from one slice to a predicted one after it.
 const FINER_STEP: f64 = 8.0;
 /// Step to a coarser quantizer for a macroblock that does not fit.
 const TIGHTER_STEP: u8 = 8;
 /// Share of the target after which the slice's own bits weigh as much as the prediction.
 const PRIOR: f64 = 0.3;
-/// Factor by which the prediction of a truncated row grows.
+/// Factor by which the predicted bits of each row grow, from the row on in which a slice's bits ran
+/// short.
 const SHORT_GROWTH: f64 = 2.0;
-/// Weight of a row's measured bits in the update, as an exponent.
+/// Weight of a row's measured bits, from 0 to 1, when their logarithm is averaged into the model.
 const LEARNING: f64 = 0.6;
 /// Initial bits of a macroblock of a predicted slice at QP 0 for an activity of 1; [`FIRST_INTRA`]
 /// are those of an intra slice.

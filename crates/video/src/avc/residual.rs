@@ -74,8 +74,9 @@ impl Residual {
         self.chroma_pattern << 4 | self.luma_pattern
     }
 
-    /// Transforms and quantizes the luma of an inter macroblock; levels that are not worth their
-    /// bits are dropped. `samples` holds the prediction on entry and the reconstruction on return.
+    /// Transforms and quantizes the luma of an inter macroblock; drops the levels of each quarter
+    /// in which no block is worth its bits. `samples` holds the prediction on entry and the
+    /// reconstruction on return.
     pub(super) fn inter_luma(
         &mut self,
         kernel: impl Kernel,
@@ -199,8 +200,8 @@ impl Residual {
     }
 }
 
-/// Returns how much a block's levels are worth coding: [`SCORE_HIGHEST`] if one is above 1, else
-/// the sum for ones, which count less the further apart they are.
+/// Returns how much a block's levels are worth coding: [`SCORE_HIGHEST`] if one has a magnitude
+/// above 1, else the sum of a worth from 0 to 3 of each, less after more zeros before it.
 fn score(levels: &Levels) -> u32 {
     const WORTH: [u8; 16] = [3, 2, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let mut mask = levels.mask;

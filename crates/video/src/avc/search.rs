@@ -121,8 +121,8 @@ impl<K: Kernel> Search<'_, K> {
     }
 }
 
-/// Maximum of steps by full samples; [`HALF_WALK`] and [`QUARTER_WALK`] are those by half and
-/// quarter samples.
+/// Maximum number of steps of a full sample in one search; [`HALF_WALK`] and [`QUARTER_WALK`] are
+/// those of half and quarter samples.
 const WHOLE_WALK: usize = 16;
 const HALF_WALK: usize = 1;
 const QUARTER_WALK: usize = 2;

@@ -197,5 +197,6 @@ fn squared_error(a: &Samples, b: &Samples) -> u64 {
 
 /// Size in bits of a coded macroblock above which skipping it is not considered.
 const UNSKIPPED_BITS: usize = 64;
-/// Cost of an inter prediction, as that of this many bits, below which smaller parts are not tried.
+/// Threshold, in bits, for the cost of predicting a macroblock as a whole: below it, smaller parts
+/// are not tried.
 const SPLIT_WORTH: u32 = 900;

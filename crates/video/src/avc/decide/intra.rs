@@ -221,9 +221,10 @@ fn near_block(near: Near, block: usize) -> Near {
     }
 }
 
-/// Number of blocks by which the cost may be ahead of their share of the limit.
+/// Number of 4x4 blocks, of 16, by whose share of the limit the cost of the blocks so far may be
+/// ahead before the search of block modes is given up.
 const EARLY: u32 = 4;
-/// Bits of the type and modes of an intra macroblock predicted as a whole.
+/// Bits assumed for the type and modes of an intra macroblock predicted as a whole.
 const WHOLE_BITS: u32 = 8;
-/// Bits of an intra macroblock predicted in blocks, excluding their modes.
+/// Bits assumed for the syntax of an intra macroblock predicted in blocks, excluding their modes.
 const BLOCKS_BITS: u32 = 24;

@@ -217,8 +217,8 @@ fn total_four8([a, b, c, d]: [__m128i; 4]) -> [u32; 4] {
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), sums) };
     out
 }
-/// Returns half the absolute values of the Hadamard transforms of four adjacent 4x4 blocks, as 16
-/// numbers whose sum counts.
+/// Returns 16 partial sums, whose total is half the sum of the absolute values of the Hadamard
+/// transforms of four adjacent 4x4 blocks, given by rows.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn hadamard([a, b, c, d]: [__m256i; 4]) -> __m256i {
