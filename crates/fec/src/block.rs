@@ -325,7 +325,8 @@ impl Code {
         }
     }
 
-    /// Prepares interpolation for the unknown sources and the repair packets used in their place.
+    /// Returns the coefficients for the sources not set in `is_known` and for `repairs`, the repair
+    /// packets used in their place, counted from packet k.
     fn interpolation(&self, is_known: &[bool; PACKETS_MAX], repairs: &[u8]) -> Interpolation {
         let lost = (0..self.source_count()).filter(|&index| !is_known[index]);
         Interpolation::new(

@@ -27,8 +27,9 @@ pub(super) struct Interpolation {
 }
 
 impl Interpolation {
-    /// Prepares for the points of the lost sources and of an equal number of repair packets; all
-    /// points in use are less than `point_end`. O(lost x `point_end`), 16 points at a time.
+    /// Computes the coefficients for the points of the lost sources and of an equal number of
+    /// repair packets; all points in use are less than `point_end`. O(lost x `point_end`), 16
+    /// points at a time.
     pub(super) fn new(
         lost: impl Iterator<Item = u8>,
         repairs: impl Iterator<Item = u8>,
@@ -49,16 +50,16 @@ impl Interpolation {
         Interpolation { ratio_logs }
     }
 
-    /// Returns the factor that all coefficients of a known packet have in common: 1 / g, times the
-    /// `weight` of a source packet; a repair packet has weight 1.
+    /// Returns the factor that all coefficients of a known packet have in common: 1 / g, with the
+    /// [module](self)'s g, times the `weight` of a source packet; a repair packet has weight 1.
     pub(super) fn of_known(&self, point: u8, weight: u8) -> Factor {
         let log = 255 + usize::from(LOG[usize::from(weight)])
             - usize::from(self.ratio_logs[usize::from(point)]);
         Factor { point, log: (log % 255) as u8 }
     }
 
-    /// Returns the factor that all coefficients for a lost source packet have in common: g divided
-    /// by its `weight`.
+    /// Returns the factor that all coefficients for a lost source packet have in common: the
+    /// [module](self)'s g divided by the packet's `weight`.
     pub(super) fn of_lost(&self, point: u8, weight: u8) -> Factor {
         let log = usize::from(self.ratio_logs[usize::from(point)])
             + usize::from(LOG_OF_INVERSE[usize::from(weight)]);

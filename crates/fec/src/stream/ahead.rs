@@ -10,8 +10,9 @@ use core::ops::Range;
 
 use super::packets::Packets;
 
-/// Maximum number of sums that one pass over the window computes: the repair packet asked for and
-/// those for the next seven seeds. Their coefficients of one source packet fit a 64-bit word.
+/// Maximum number of sums that one pass over the window computes: the repair packet of the caller's
+/// seed and those of the next seven seeds. Their coefficients of one source packet fit a 64-bit
+/// word.
 pub(super) const ROWS: usize = 8;
 
 /// Sums over one coding window for consecutive seeds, each usable for one later repair packet.
@@ -69,9 +70,10 @@ impl Ahead {
         Some((self.sums.get(slot), covers))
     }
 
-    /// Begins a pass over `window` for `seed` and returns the buffers of the sums that the caller
-    /// must compute in the same pass, for the seeds after `seed`; none if `seed` does not continue
-    /// the count, or if too many packets have joined the window since the last repair packet.
+    /// Begins a pass over `window` for the repair packet of `seed`. Returns buffers for the sums of
+    /// the next one to seven seeds, which the caller must compute in the same pass; none if `seed`
+    /// is not the previous seed plus 1, or if more than a quarter of the window has joined it since
+    /// the last repair packet.
     pub(super) fn begin(
         &mut self,
         seed: u16,

@@ -444,7 +444,7 @@ pub const COMPUTED_MAX: usize = ROWS_MAX;
 
 #[cfg(test)]
 impl Decoder {
-    /// Returns the allocated size; list elements count as one.
+    /// Returns the allocated size: bytes of stored packets, plus one for each element of a list.
     pub(super) fn memory_bytes(&self) -> usize {
         let Decoder { packets, repairs, ready, equations, work, .. } = self;
         packets.memory_bytes()

@@ -294,7 +294,9 @@ impl Elimination {
         self.remove_held(held);
     }
 
-    /// Writes the coefficients of a new row, and those of the pivots into `multipliers`.
+    /// Writes a repair packet's coefficients: those of pivots into `multipliers`, those of free
+    /// unknowns into a new row. An unknown that is in no equation yet becomes free, in a new
+    /// column.
     fn fill_new_row(&mut self, repair: Repair, unknowns: impl Iterator<Item = u64>) {
         let row = self.pivots.len();
         let start = row * self.stride;
@@ -490,7 +492,8 @@ impl Passes {
         self.take_many(equations, 1)
     }
 
-    /// Counts the cost of `count` such changes; returns false if that exceeds the limit.
+    /// Counts the cost of changing one row and all others by it, `count` times; returns false if
+    /// the total exceeds the limit.
     fn take_many(&mut self, equations: &Elimination, count: usize) -> bool {
         let Elimination { rows_max, stride, pivots, free, .. } = equations;
         self.coefficients += count * pivots.len() * (pivots.len() + free.len());
@@ -522,8 +525,8 @@ pub(super) const fn passes_max(coefficients: usize) -> usize {
     }
 }
 
-/// Number of coefficients that one call may change, in about the time in which twelve packets of
-/// 1200 bytes are computed in a window of 1024.
+/// Number of coefficients that one call may change, within the limits of [`passes_max`]; they take
+/// about the time in which twelve packets of 1200 bytes are computed in a window of 1024.
 const PASSES_COEFFICIENTS: usize = 1 << 22;
 
 /// Pivot of a row that has none yet; no packet has this id.

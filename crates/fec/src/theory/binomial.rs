@@ -46,7 +46,7 @@ fn stirling_rest(n: u64) -> f64 {
     series / x
 }
 
-/// From here on, six terms of the series are exact to 1e-17.
+/// Least n for which the six terms of Stirling's series give ln(n!) exactly to 1e-17.
 const SERIES_FROM: u64 = 20;
 
 /// Coefficients of Stirling's series, B(2i) / (2i (2i - 1)).

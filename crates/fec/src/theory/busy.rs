@@ -146,9 +146,9 @@ impl BusyTime {
     }
 }
 
-/// Value below which `1 - sum` has lost too many digits, so that summing the tail is worth its
-/// time.
+/// Result below which P(S > s), computed as 1 minus the sum of the other probabilities, has lost
+/// too many digits, so that summing the tail is worth its time.
 const DIFFERENCE_MIN: f64 = 1e-4;
 
-/// Number of terms above which the tail is too long to sum: about one second of work.
+/// Number of terms above which the tail is not summed: it would take more than about one second.
 const UPPER_TERMS_MAX: f64 = 1e7;

@@ -12,8 +12,8 @@ const PERIODS: usize = 200_000;
 /// Seed of the erasures in all simulations.
 const SEED: u64 = 4;
 
-/// Maximum deviation of a mean in standard errors: one test in 16 000 fails by chance, and none
-/// with this seed.
+/// Maximum deviation of a simulated mean from the theory, in standard errors: one test in 16 000
+/// fails by chance, and none with this seed.
 const ERRORS_MAX: f64 = 4.0;
 
 /// Bound on the effect of the field: repair packets over GF(256) are not always innovative, which
