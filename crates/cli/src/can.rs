@@ -60,10 +60,10 @@ pub(crate) struct Can {
     check: bool,
 }
 
-/// Settings of the process, checked.
+/// Checked settings of `tautline can`, from its flags and the map.
 #[derive(Debug)]
 struct Config {
-    /// `None` if unset, which is sufficient for a check.
+    /// Address of the bus; `None` if not given, which suffices for `--check`.
     bus: Option<can_bus::Address>,
     guard: Address,
     control_timeout: Duration,
@@ -186,7 +186,8 @@ async fn show(address: Option<SocketAddr>, shown: Arc<Shown>) -> anyhow::Result<
 
 /// Default address of the guard.
 const GUARD: &str = "/run/tautline/machine.sock";
-/// Maximum length of a DBC file: several times that of the largest ones of a car's buses.
+/// Maximum length of a DBC file in bytes, beyond which it is refused: several times that of the
+/// largest ones of a car's buses.
 const DBC_BYTES_MAX: u64 = 32 << 20;
 
 #[cfg(test)]

@@ -243,11 +243,11 @@ impl fmt::Display for Unheld {
 
 impl std::error::Error for Unheld {}
 
-/// Validity of an order from its signing, its longest transit time; during it, the operator whose
-/// drive is ended gets no other lease.
+/// Time from the signing of an order for which it is valid, so its longest transit time. For that
+/// time the operator whose drive is ended gets no other lease.
 const LIFE: Duration = Duration::from_secs(60);
-/// Time limit for the first answer: the worst delays of a mobile link in both directions, and the
-/// second after which a guard counts as unheard.
+/// Time after the order within which a signed answer of the vehicle must come: the worst delays of
+/// a mobile link in both directions, and the second after which a guard counts as unheard.
 const ANSWER_MAX: Duration = Duration::from_secs(13);
 /// Time limit, from the order on, for the answer that the machine is held: as long as a vehicle
 /// checks for that.

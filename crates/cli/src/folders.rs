@@ -52,7 +52,7 @@ impl Folders {
     }
 
     /// Replaces the paths of files and folders that a process keeps by where it may write them;
-    /// those that exist next to the settings stay there.
+    /// absolute paths and files next to the settings stay as they are.
     pub(crate) fn keep<'a>(&self, paths: impl IntoIterator<Item = &'a mut PathBuf>) {
         for path in paths {
             *path = self.kept(path);

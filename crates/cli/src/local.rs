@@ -84,7 +84,8 @@ fn body_of(address: SocketAddr, answer: &[u8]) -> anyhow::Result<String> {
 const WHERE: &str =
     "give the address that `tautline operator --console` or `tautline vehicle --metrics` was given";
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Greatest answer that is read: ten times the size of one minute of a probe's delays.
+/// Maximum length in bytes of an answer, beyond which the rest is not read: ten times the size of
+/// one minute of a probe's delays.
 const ANSWER_BYTES_MAX: u64 = 8 << 20;
 
 #[cfg(test)]

@@ -410,7 +410,7 @@ fn emulate_settings(
 /// Guard settings of a simulated car, which endangers no one: a person who tries the system need
 /// not hold a dead-man input.
 const SIMULATED: &str = "[guard.presence]\ndead_man_required = false\n";
-/// Maximum of the operator's lines that wait to be printed.
+/// Maximum number of the operator's lines that wait to be printed; further ones are dropped.
 const LINES_MAX: usize = 16;
 /// Names of the emulated links: two modems with each of the carriers a and b.
 const LINK_NAMES: [&str; 4] = ["a1", "b1", "a2", "b2"];
@@ -424,10 +424,12 @@ const OPERATOR: &str = "operator-1";
 /// Environment variable that marks processes which end with their parent.
 pub(crate) const CHILD: &str = "TAUTLINE_STAND";
 const READY_MAX: Duration = Duration::from_secs(20);
-/// Time for which the end of a process is awaited: a driving vehicle stops first.
+/// Time for which the end of a process is awaited before it is killed: a driving vehicle stops
+/// first.
 const END_MAX: Duration = Duration::from_secs(10);
 const WATCH: Duration = Duration::from_millis(50);
-/// Number of turns between two queries of the vehicle's pictures: one second.
+/// Number of waits of [`WATCH`] between two queries for a fault of the vehicle's pictures: one
+/// second.
 const TROUBLE_TURNS: u32 = 20;
 const TROUBLE: &str = "tautline_vehicle_source_trouble{words=\"";
 

@@ -25,7 +25,7 @@ pub(crate) struct Owner {
     /// Require a dead-man input to be held while driving [default: asked at a terminal, else auto]
     #[arg(long, value_enum)]
     dead_man: Option<DeadMan>,
-    /// Further answers, by their settings.
+    /// Answers to the further blanks of the machine's settings, each with the setting's name.
     #[arg(skip)]
     others: Vec<(&'static str, f32)>,
 }

@@ -61,7 +61,8 @@ impl Preset {
         }
     }
 
-    /// Returns the number that an answer has if the owner gives none; `None` if there is none.
+    /// Returns the number of `setting` in this kind's settings; `None` if it is a blank or not
+    /// there.
     pub(crate) fn default_of(self, setting: &str) -> Option<f32> {
         let table: toml::Table = self.settings(&[]).parse().ok()?;
         let sections = table.get("guard")?.as_table()?;
@@ -90,7 +91,7 @@ pub(crate) fn blanks(config: &Config) -> usize {
     config.faults().filter(|fault| matches!(fault, ConfigError::Missing { .. })).count()
 }
 
-/// Mark of a number that only the owner knows.
+/// Beginning of the value of a setting that only the owner knows; what the number means follows it.
 const BLANK: &str = "?  #";
 
 #[cfg(test)]

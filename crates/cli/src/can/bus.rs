@@ -23,7 +23,7 @@ pub(crate) struct Link {
     facts: Arc<Facts>,
 }
 
-/// The bus's end, for a thread of its own.
+/// Bus's end of the exchange of frames with the machine's thread; it runs on a thread of its own.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     address: Address,
@@ -46,7 +46,7 @@ pub(crate) struct Exchange {
 /// Condition and counts of a bus, for other threads.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
-    /// True while the bus is sound.
+    /// True while the bus has worked for half a second or longer without a failure.
     pub(crate) is_sound: AtomicBool,
     /// Failures for which the bus was opened anew, or could not be opened.
     pub(crate) failures: AtomicU64,
@@ -101,7 +101,8 @@ impl Link {
         self.from_bus.try_recv().ok()
     }
 
-    /// Gives frames to the bus; returns whether its thread takes them.
+    /// Queues frames for the bus's thread. Returns false, and counts the frames that did not fit,
+    /// if the queue is full or that thread has ended.
     pub(crate) fn send(&self, frames: impl IntoIterator<Item = Frame>) -> bool {
         let mut overflow = 0;
         for frame in frames {
@@ -138,8 +139,8 @@ impl Exchange {
         }
     }
 
-    /// Takes the machine's new frames. They replace those of the same identifiers that were
-    /// refused.
+    /// Takes the machine's new frames, in place of waiting ones of the same identifiers, which are
+    /// counted as superseded. Notes `now` if the machine's end has gone.
     fn take(&mut self, now: Instant) {
         let mut taken = Vec::new();
         loop {
@@ -223,7 +224,8 @@ impl Exchange {
         Ok(())
     }
 
-    /// Closes the bus, which is opened anew after a while.
+    /// Closes the bus because of `error`, and counts and logs the failure; the bus is opened anew
+    /// after 0.2 s.
     fn fail(&mut self, error: &io::Error, now: Instant) {
         self.bus = None;
         self.open_at = now + RETRY;
@@ -262,8 +264,8 @@ fn count(counter: &AtomicU64, frames: usize) {
     counter.fetch_add(frames as u64, Ordering::Relaxed);
 }
 
-/// Maximum frames that wait in each direction: a full bus of 1 Mbit/s carries 80 short ones in
-/// 10 ms.
+/// Maximum number of frames that wait in each direction, beyond which they are dropped and counted:
+/// a full bus of 1 Mbit/s carries 80 short ones in 10 ms.
 const FRAMES_MAX: usize = 1_024;
 /// Pause before a bus that failed is opened anew.
 const RETRY: Duration = Duration::from_millis(200);
@@ -271,7 +273,8 @@ const RETRY: Duration = Duration::from_millis(200);
 const REFUSED_RETRY: Duration = Duration::from_millis(1);
 /// Maximum wait for a bus on which nothing happens.
 const LOOK: Duration = Duration::from_millis(50);
-/// Maximum time for the last frames.
+/// Maximum time for which the bus's thread still sends the last frames after the machine's end has
+/// gone.
 const LAST_MAX: Duration = Duration::from_millis(200);
 
 #[cfg(test)]

@@ -20,7 +20,8 @@ pub(crate) struct Health {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Nothing works, or nothing was tried yet.
+    /// The bus has failed, its transmit queue has refused every frame for 30 ms, or nothing was
+    /// tried yet.
     Failed,
     /// The controller is off the bus; only its restart or a frame shows that it is back.
     Off,
@@ -40,20 +41,23 @@ impl Health {
         self.state == State::Sound
     }
 
-    /// Handles a failure for which the bus is closed.
+    /// Records a failure for which the bus is closed, and logs `cause` if it was not the last one
+    /// logged.
     pub(crate) fn fail(&mut self, cause: impl Into<String>) {
         self.state = State::Failed;
         self.full_since = None;
         self.tell(cause.into());
     }
 
-    /// Handles a report that the controller is off the bus.
+    /// Records that the controller is off the bus, and logs it if that was not the last cause
+    /// logged.
     pub(crate) fn off(&mut self) {
         self.state = State::Off;
         self.tell("its controller is off the bus after too many errors".into());
     }
 
-    /// Handles the opening of the bus, or a frame that it accepted.
+    /// Records the opening of the bus, or a frame that it accepted: a bus that failed begins to
+    /// settle.
     pub(crate) fn work(&mut self, now: Instant) {
         self.full_since = None;
         match self.state {
@@ -62,7 +66,8 @@ impl Health {
         }
     }
 
-    /// Handles the controller's restart, or a frame that was received.
+    /// Records the controller's restart, or a received frame: a bus that failed, or whose
+    /// controller was off the bus, begins to settle.
     pub(crate) fn hear(&mut self, now: Instant) {
         match self.state {
             State::Failed | State::Off => self.state = State::Settling(now),
@@ -70,7 +75,8 @@ impl Health {
         }
     }
 
-    /// Handles a frame that the full transmit queue refused.
+    /// Records a frame that the full transmit queue refused. Once every frame was refused for 30
+    /// ms, the bus counts as failed, and that is logged.
     pub(crate) fn refuse(&mut self, now: Instant) {
         let since = *self.full_since.get_or_insert(now);
         if now.since(since) >= FULL_MAX {
@@ -86,7 +92,7 @@ impl Health {
         }
     }
 
-    /// Counts the bus as sound if it has worked for long enough.
+    /// Counts the bus as sound, and logs that, if it has worked for 0.5 s without a failure.
     pub(crate) fn settle(&mut self, now: Instant) {
         let State::Settling(since) = self.state else { return };
         if now.since(since) < SETTLING {

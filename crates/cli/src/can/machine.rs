@@ -22,7 +22,7 @@ pub(crate) struct BusMachine {
     shown: Arc<Shown>,
 }
 
-/// Values for the metrics.
+/// Latest state and counts of the machine and of its bus, for the metrics.
 #[derive(Debug)]
 pub(crate) struct Shown {
     newest: Mutex<Newest>,
@@ -37,7 +37,7 @@ struct Newest {
 }
 
 impl BusMachine {
-    /// Creates the machine.
+    /// Creates a machine whose `adapter` exchanges frames with a bus over `link`.
     pub(crate) fn new(adapter: Adapter, link: Link) -> Self {
         let shown = Shown { newest: Mutex::default(), bus: link.facts().clone() };
         Self { adapter, link, shown: Arc::new(shown) }
