@@ -43,7 +43,7 @@ pub(crate) fn right<T>(value: anyhow::Result<T>) -> anyhow::Result<T> {
     value.map_err(|error| Wrong(format!("{error:#}")).into())
 }
 
-/// Reads the secret key at `file` of settings with this result of their check.
+/// Reads the secret key at `file`, if `settings`, the result of the settings' check, is no error.
 ///
 /// # Errors
 /// Returns every fault of the settings and of the key, marked as one of invalid settings.

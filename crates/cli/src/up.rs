@@ -242,14 +242,15 @@ async fn invite(board: &Path, operator: Option<&Path>, name: &str) -> anyhow::Re
 /// requires.
 const ROLES: [&str; 7] = ["switchboard", "relay", "guard", "car", "can", "vehicle", "operator"];
 const TURN: Duration = Duration::from_millis(100);
-/// Running time after which the settings count as valid.
+/// Running time of a process after which its settings count as valid.
 const SETTLED: Duration = Duration::from_secs(3);
-/// Least time between two starts of a process.
+/// Least time between a process's first two starts; it doubles with each restart, up to
+/// [`PAUSE_MAX`].
 const PAUSE: Duration = Duration::from_secs(1);
 /// Greatest time between two starts, and so between log lines, of a process that fails repeatedly.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// Time for which the vehicle's end is awaited: it stops its machine, or waits for 30 s for the
-/// machine's state.
+/// Time for which the vehicle's end is awaited before it is killed: it stops its machine, or waits
+/// for 30 s for the machine's state.
 const STOP_MAX: Duration = Duration::from_secs(90);
 const END_MAX: Duration = Duration::from_secs(10);
 const LISTENS_MAX: Duration = Duration::from_secs(10);

@@ -24,7 +24,7 @@ impl Bounded {
         Self { setting, value, min, max, unit, is_size: false }
     }
 
-    /// Creates the size of a text or of a list.
+    /// Creates the size of a text or of a list, counted in `unit`, with its bounds.
     pub fn size(
         setting: &'static str,
         size: usize,

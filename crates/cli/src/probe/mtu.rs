@@ -103,7 +103,8 @@ impl Mtu {
         Ok(())
     }
 
-    /// Tries all sizes, round by round; returns false if the person interrupted it.
+    /// Tries all sizes, round by round. Returns false if the person interrupted it; then only
+    /// complete rounds, but at least one, stay in `sweep`.
     async fn go_over(&self, sweep: &mut Sweep) -> anyhow::Result<bool> {
         for round in 0..self.rounds {
             for index in 0..sweep.trials.len() {
@@ -252,11 +253,12 @@ fn size(up: impl Into<u64>, down: impl Into<u64>) -> Size {
     Size { up: ByteCount::new(up.into()), down: ByteCount::new(down.into()) }
 }
 
-/// Maximum of tries of a step: a link's stall ends by then; a size that does not work still fails.
+/// Maximum number of tries of a step, after which its size is left out: a link's stall ends by
+/// then; a size that does not work still fails.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
-/// Time in milliseconds before a step measures: longer than a question in transit, the vehicle's
-/// turn, and the queue of packets of the former size.
+/// Time in milliseconds before a step measures: longer than a question takes to the vehicle and
+/// into effect, and the queue of packets of the former size to drain.
 const SETTLE_MS: u64 = 1_500;
 
 #[cfg(test)]

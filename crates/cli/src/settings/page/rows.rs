@@ -146,7 +146,8 @@ fn bounds_in(key: &str, error: &str) -> Option<Bounds> {
     })
 }
 
-/// Returns the default of a setting in Markdown.
+/// Returns the default of a setting in Markdown: `required` if a file without it is invalid, `none`
+/// if it has no default.
 fn default(file: &File, text: &str, name: &str, flag: Option<&clap::Arg>) -> String {
     let mut table: Table = text.parse().unwrap();
     take(&mut table, name);
