@@ -13,7 +13,7 @@ use crate::hex;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Head([u8; 32]);
 
-/// A hash that grows with each part of a file.
+/// SHA-256 hash of the bytes of a file so far, extended part by part.
 #[derive(Clone, Default)]
 pub(crate) struct Growing(Sha256);
 
@@ -96,7 +96,8 @@ impl Seal {
         [SEAL_DOMAIN, &numbers.concat(), &[u8::from(*is_last)], &head.0].concat()
     }
 
-    /// Returns the text of its record. A seal, a key and a signature have exactly one text.
+    /// Returns the JSON text of the seal's record, with the public key and the signature; the same
+    /// seal, key and signature have exactly one text.
     pub(crate) fn text(&self, key: &str, signature: &str) -> String {
         let Self { at: _, records, bytes, head, is_last } = self;
         let (head, is_last) = (head.to_string(), *is_last);
@@ -111,8 +112,8 @@ impl Seal {
         .to_string()
     }
 
-    /// Parses the text of a record made at `at`; also returns the key and the signature. `None` if
-    /// it is not exactly such a text; the signature is not checked.
+    /// Parses the text of a seal's record made at `at`; also returns the key and the signature.
+    /// `None` if it is not exactly such a text; the signature is not checked.
     pub(crate) fn read(text: &[u8], at: u64) -> Option<(Self, String, String)> {
         let body: Value = serde_json::from_slice(text).ok()?;
         let seal = Self {
@@ -127,7 +128,8 @@ impl Seal {
         (seal.text(&key, &signature).as_bytes() == text).then_some((seal, key, signature))
     }
 
-    /// Returns whether the machine with this public key signed it.
+    /// Returns whether `signature` is the signature of this seal by the machine with public key
+    /// `key`.
     pub(crate) fn is_signed(&self, key: &str, signature: &str) -> bool {
         is_signed(key, signature, &self.signed())
     }

@@ -82,7 +82,8 @@ pub(crate) fn part(folder: &Path, part: u32) -> PathBuf {
     folder.join(format!("{PART}{part:03}.{EXTENSION}"))
 }
 
-/// Creates a file that must not exist yet; only its owner can read it.
+/// Creates a file that must not exist yet, and syncs the entry in its folder; only its owner can
+/// read it.
 pub(crate) fn create_file(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     path.parent().map_or(Ok(()), sync_folder)?;

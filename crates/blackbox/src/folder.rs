@@ -40,7 +40,8 @@ pub enum Fault {
         /// Place that the file's content contains.
         says: Place,
     },
-    /// A drive is missing.
+    /// A drive is missing, the first one of a gap in the numbers, and no deletion of it is
+    /// recorded.
     #[error("drive {0} is missing, and no deletion of it is recorded")]
     DriveMissing(u32),
     /// A file is missing although another one references it.

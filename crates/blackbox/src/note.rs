@@ -117,7 +117,7 @@ pub(crate) fn write(root: &Path, text: &str) -> io::Result<()> {
 /// Name of the note's file, in the folder of the drives.
 pub const NAME: &str = "newest.json";
 const BESIDE: &str = "newest.json.new";
-/// Maximum size in bytes; a note has about 500.
+/// Size in bytes above which a note counts as malformed; a note has about 500.
 const BYTES_MAX: usize = 4_096;
 
 #[cfg(test)]

@@ -114,8 +114,9 @@ impl Recorder {
         output
     }
 
-    /// Records a fact that the guard does not have, as the text of a JSON object. It is repeated at
-    /// the beginning of each file; the same text again is not. A text longer than
+    /// Records a fact that the guard does not have, as the text of a JSON object; it is repeated at
+    /// the beginning of each file. The same text again is ignored, as is every [`Fact::Vehicle`]
+    /// after the first if the settings contain a vehicle identification number. A text longer than
     /// [`FACT_BYTES_MAX`], or one for which the queue has no room, is dropped and counted.
     pub fn tell(&mut self, fact: Fact, text: &str, now: Instant) {
         if text.len() > FACT_BYTES_MAX {

@@ -61,7 +61,8 @@ impl Rehearsal {
         }
     }
 
-    /// Runs `count` steps of a hundredth of a second through `step`.
+    /// Runs `count` steps of a hundredth of a second through `step`; the machine's motion follows
+    /// the output of each.
     pub(crate) fn steps(
         &mut self,
         count: u32,

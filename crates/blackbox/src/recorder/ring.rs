@@ -43,6 +43,6 @@ impl Ring {
     }
 }
 
-/// Maximum steps while there is a second snapshot: twice those of two minutes and a snapshot's
-/// interval, for steps that come early.
+/// Number of steps above which the oldest are dropped, if there is a second snapshot: twice those
+/// of two minutes and a snapshot's interval, for steps that come early.
 const STEPS_MAX: usize = 25_000;

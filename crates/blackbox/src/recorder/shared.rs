@@ -21,7 +21,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// Returns its description.
+    /// Returns the description of the fault for a person.
     pub fn words(self) -> &'static str {
         match self {
             Self::DiskFull => "disk full",
@@ -71,7 +71,8 @@ impl Shared {
         }
     }
 
-    /// Stores the result of the last write: an error, or `None` for success.
+    /// Stores the result of the last write to the disk or check of it: an error, or `None` for
+    /// success.
     pub(super) fn set_disk(&self, error: Option<&io::Error>) {
         let state = match error.map(io::Error::kind) {
             None => DISK_WELL,

@@ -75,7 +75,8 @@ pub(super) struct Previous {
     is_closed: bool,
     /// Public key by which the signature was made, 64 hexadecimal digits.
     key: String,
-    /// Same as [`Note::kept_from`], if the file contains it.
+    /// Number of the oldest drive not deleted by the settings when the file began; `None` if the
+    /// file does not contain it.
     kept_from: Option<u32>,
 }
 
@@ -165,7 +166,7 @@ impl<D: Disk> Worker<D> {
         }
     }
 
-    /// Processes items until all senders are gone.
+    /// Processes items until all senders are gone, and then ends the drive.
     pub(super) fn run(mut self, items: &Receiver<Item>) {
         let _ending = Ending(Arc::clone(&self.shared));
         self.look_back();
@@ -315,8 +316,8 @@ impl<D: Disk> Worker<D> {
         steps.iter().for_each(|taken| self.put_full(taken));
     }
 
-    /// Begins the next part if this one has reached its size, at a snapshot so that it can be
-    /// replayed.
+    /// Ends the part if it has reached `part_bytes`, and begins the next one. Called at a snapshot,
+    /// so that each part can be replayed.
     fn turn(&mut self) {
         let film = self.drive.as_ref().and_then(|drive| drive.film.as_ref());
         if film.is_none_or(|film| film.length() < self.part_bytes) {
@@ -531,8 +532,8 @@ impl<D: Disk> Worker<D> {
         }
     }
 
-    /// Abandons a file after the disk refused it: written data stays, and the next part is tried
-    /// later.
+    /// Abandons a file after the disk refused it: written data stays, the buffered steps are
+    /// dropped, and the next part is tried later.
     fn refused(&mut self, error: &io::Error) {
         tracing::error!(%error, "cannot write to the black box");
         self.shared.set_disk(Some(error));
@@ -677,7 +678,8 @@ fn source(error: Error) -> io::Error {
 
 /// Free bytes that a check of the disk demands: the size of a drive with one stop.
 const ROOM_LEAST: u64 = 16 << 20;
-/// Interval of attempts on a full disk: more frequent ones gain nothing.
+/// Interval between attempts to create a refused file, and between checks of the disk while there
+/// is no drive: more frequent ones gain nothing on a full disk.
 const RETRY_EVERY: Duration = Duration::from_secs(5);
 /// Size in bytes after which the next part begins: five hours of samples, so that a reader unpacks
 /// at most 400 MB.
