@@ -81,9 +81,10 @@ impl Adapter {
     }
 
     /// Takes controls, which the next frames follow. `is_alone`: true if they are not the guard's,
-    /// but those with which the machine brakes by itself. The guard's first ones start the sending;
-    /// those of the machine before them are ignored, so that nothing is sent on a bus whose machine
-    /// nobody drives by a guard.
+    /// but those with which the machine brakes by itself; then, or if the machine has a fault, the
+    /// frames have the map's values of a stop. The guard's first ones start the sending; those of
+    /// the machine before them are ignored, so that nothing is sent on a bus whose machine nobody
+    /// drives by a guard.
     pub fn handle_controls(&mut self, controls: &Controls, is_alone: bool, now: Instant) {
         if is_alone && self.controls.is_none() {
             return;
@@ -113,8 +114,8 @@ impl Adapter {
         Some(frame)
     }
 
-    /// Returns the instant at which the next frame is due or a message is lost; `None` if neither
-    /// is ahead.
+    /// Returns the instant at which the next frame is due or a received message counts as lost;
+    /// `None` if neither is ahead.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let due = self.outgoing.iter().filter_map(|it| it.due(self.is_stopping));
         let due = due.filter(|_| self.controls.is_some());

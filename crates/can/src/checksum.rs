@@ -40,7 +40,8 @@ pub(crate) enum Mode {
 }
 
 impl Checksum {
-    /// Computes the checksum of `data`, in which it takes the byte `at`.
+    /// Computes the checksum over `data`, except the byte `at`, which holds it, of a message with
+    /// this identifier and counter.
     pub(crate) fn compute(&self, id: Id, data: &[u8], at: usize, counter: u64) -> u8 {
         let others =
             || data.iter().enumerate().filter(|(byte, _)| *byte != at).map(|(_, byte)| *byte);

@@ -76,8 +76,9 @@ pub(crate) enum Heard {
 }
 
 impl Incoming {
-    /// Takes the signals from a frame's data if its length, counter and checksum are right; returns
-    /// the frame's fate.
+    /// Takes the signals from a frame's data if its length and checksum are right and its counter
+    /// is not that of the frame before; returns the frame's fate. Counts a mismatch up, or one down
+    /// without.
     pub(crate) fn handle(&mut self, data: &[u8], now: Instant) -> Heard {
         // Frames may be padded.
         let Some(data) = data.get(..self.message.size) else { return Heard::Short };

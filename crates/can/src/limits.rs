@@ -13,7 +13,8 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Returns the value nearest to `target` that may follow `last` after `elapsed`.
+    /// Returns the value nearest to `target` that may follow `last` after `elapsed` by the rates;
+    /// `min` and `max` have precedence over the rates.
     pub(crate) fn next(&self, target: f64, last: f64, elapsed: Duration) -> f64 {
         // Infinity times zero is not a number.
         let within = |rate: f64| if rate.is_finite() { rate * elapsed.as_secs_f64() } else { rate };

@@ -3,7 +3,7 @@ use std::fmt;
 /// A mistake in a DBC file or a map, and how to correct it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Mistake {
-    /// Line in the map, from 1; `None` for a mistake of the DBC.
+    /// Line in the map, from 1; `None` for a mistake outside of it, such as one of the DBC.
     pub line: Option<usize>,
     /// The mistake, and what to do.
     pub text: String,
@@ -30,7 +30,8 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Returns advice on a name that does not exist: the nearest of those that do.
+/// Returns advice on a name that does not exist: up to [`NEAREST_MAX`] similar ones of those that
+/// do, or else a list of up to [`LISTED_MAX`].
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let lower = name.to_lowercase();
     let similarity = |known: &str| strsim::jaro_winkler(&lower, &known.to_lowercase());

@@ -124,7 +124,8 @@ impl Outgoing {
         self.sealed(data, count)
     }
 
-    /// Stops the schedule of a stop that is over: the next one begins at once.
+    /// Resets the schedule of a message that is sent during stops, so that the next stop begins
+    /// with a frame at once; does nothing for other schedules.
     pub(crate) fn rest(&mut self) {
         if matches!(self.schedule, Schedule::Stop(_)) {
             self.due = None;
@@ -142,6 +143,6 @@ fn early(period: Duration) -> Duration {
     (period / 4).min(EARLY_MAX)
 }
 
-/// Maximum time by which a frame is early: a quarter of the guard's period, since turns come no
-/// earlier.
+/// Maximum time before a frame is due at which it may be sent: a quarter of the guard's period,
+/// since calls come no earlier than that.
 const EARLY_MAX: Duration = Duration::from_micros(2_500);

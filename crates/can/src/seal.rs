@@ -39,7 +39,8 @@ pub(crate) enum Mismatch {
 }
 
 impl Seal {
-    /// Writes counter and checksum into a message's data.
+    /// Writes counter, nibble of the data id and checksum, those that the message has, into its
+    /// data; `count` is the number of frames of the message sent before.
     pub(crate) fn write(&self, id: Id, data: &mut [u8], count: u64) {
         if let Some(Counter { bits, max }) = self.counter {
             bits.set(data, count % max.saturating_add(1).max(1));

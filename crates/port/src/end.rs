@@ -65,7 +65,7 @@ impl<In: Frame> End<In> {
         self.fact.take()
     }
 
-    /// Sends a frame to the peer, if there is one.
+    /// Sends a frame to the peer, if there is one; counts it if the system does not send it.
     pub(crate) fn send<Out: Frame>(&mut self, frame: &Out) {
         let Some(peer) = &mut self.peer else { return };
         let bytes = peer.counter.encode(frame);

@@ -4,10 +4,10 @@ use tautline_blackbox as blackbox;
 use tautline_guard::frame::{About, Fact};
 use tautline_units::Instant;
 
-/// Subjects of a vehicle's facts.
+/// Subjects under which a vehicle may report facts; facts with other subjects are dropped.
 pub(crate) const OF_VEHICLE: &[About] = &[About::Person, About::Network, About::System];
 
-/// Subjects of a machine's facts.
+/// Subjects under which a machine may report facts; facts with other subjects are dropped.
 pub(crate) const OF_MACHINE: &[About] = &[About::Vehicle, About::Machine];
 
 /// A filter of one end's facts, by subject and rate, so that no sender can fill the disk.
@@ -42,8 +42,8 @@ impl Sieve {
     }
 }
 
-/// Minimum interval between two facts with the same subject: a kilobyte five times a second is a
-/// twentieth of the data of the guard's own steps.
+/// Minimum interval between two facts with the same subject, within which the later one is dropped:
+/// a kilobyte five times a second is a twentieth of the data of the guard's own steps.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 #[cfg(test)]

@@ -181,7 +181,8 @@ pub fn first_tick() -> anyhow::Result<Tick> {
     Ok(Tick::new(number).unwrap_or(Tick::new(1).context("1 is a tick")?))
 }
 
-/// Logs events and counts `transitions` until the keeper of `steps` ends.
+/// Logs transitions, lost steps, the black box's trouble and rejected frames of the received steps,
+/// and adds the transitions to `transitions`. Returns once the keeper of `steps` has ended.
 pub fn tell(steps: &Receiver<Step>, transitions: &AtomicU64) {
     let mut teller = Teller::default();
     while let Ok(step) = steps.recv() {
@@ -260,7 +261,8 @@ impl Teller {
     }
 }
 
-/// Maximum steps that wait in a hook's queue: three seconds.
+/// Maximum number of steps that wait in a hook's queue, beyond which they are dropped and counted:
+/// three seconds.
 const STEPS_MAX: usize = 300;
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
 

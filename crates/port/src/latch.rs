@@ -22,7 +22,7 @@ pub struct Latching {
     behind_since: Option<Instant>,
 }
 
-/// The end that writes the file.
+/// End of the latch that writes its file, run by a thread of its own.
 #[derive(Debug)]
 pub struct LatchWriter {
     shared: Arc<Shared>,

@@ -91,7 +91,8 @@ impl<M: Machine> Served<M> {
         }
     }
 
-    /// Takes turns until `stop` is set and the machine may be left.
+    /// Calls [`turn`](Self::turn) at the machine's period, 1 to 10 ms, until `stop` is set and the
+    /// machine may be left.
     fn follow(&mut self, clock: &Clock, stop: &AtomicBool) {
         let period = self.machine.period().clamp(PERIOD_MIN, PERIOD);
         let mut due = clock.now();
@@ -112,8 +113,8 @@ impl<M: Machine> Served<M> {
         }
     }
 
-    /// Takes one turn: receives the newest control, applies controls and reports the state. Returns
-    /// whether it is the last turn.
+    /// Receives the newest control and applies controls. Reports the state if a report is due,
+    /// every [`PERIOD`], or if the machine may be left; returns whether it may.
     fn turn(&mut self, clock: impl Fn() -> Instant) -> bool {
         let now = self.follower.receive(&mut self.client, clock);
         let state = self.machine.state(now);
