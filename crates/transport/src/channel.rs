@@ -62,7 +62,8 @@ pub enum Priority {
     Telemetry,
     /// The packets are protected by a code across the links and paced at the links' granted rates.
     Media,
-    /// One copy goes over one link, within the headroom that all others leave of the granted rates.
+    /// One copy goes over one link, within what units of all other priorities leave of the links'
+    /// granted rates.
     Data,
 }
 

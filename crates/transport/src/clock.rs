@@ -9,8 +9,9 @@ use tautline_units::{Duration, Instant};
 pub struct ClockEstimate {
     offset_nanos: i64,
     error: Duration,
-    /// Error by the tightest bounds since the session began or a clock was set, widened by drift. A
-    /// queue that lasts longer than the recent bounds must not count as path delay.
+    /// Bound on the offset's error by the tightest bounds since the session began or a clock was
+    /// set, widened by drift. It keeps a queue that lasts longer than [`SPAN`] from counting as
+    /// path delay.
     error_ever: Duration,
 }
 

@@ -48,8 +48,9 @@ pub struct Config {
     /// often.
     #[serde(rename = "report_interval_ms", with = "millis")]
     pub report_interval: Duration,
-    /// Assumed lifetime of a received media unit before the clocks are compared. The clock
-    /// estimate's bounds are also used for media according to it.
+    /// Assumed lifetime of a received media unit before the clocks are compared. Also the lifetime
+    /// for which the clock estimate is shifted in favour of media; see
+    /// [`ClockEstimate::favour`](crate::clock::ClockEstimate::favour).
     #[serde(rename = "media_deadline_ms", with = "millis")]
     pub media_deadline: Duration,
     /// Assumed lifetime of a received unit of any other channel before the clocks are compared.

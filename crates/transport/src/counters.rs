@@ -164,7 +164,7 @@ pub struct Counters {
     pub media_moved: u64,
     /// Source packets recovered in time by repair packets of the streaming code.
     pub sources_recovered: u64,
-    /// Repair packets of the streaming code requested by reports.
+    /// Repair packets of the streaming code sent because reports show a loss.
     pub repairs_asked: u64,
     /// Handshakes completed.
     pub handshakes: u64,

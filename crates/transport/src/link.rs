@@ -229,8 +229,8 @@ impl Link {
         self.mtu.set_most(most, now);
     }
 
-    /// Handles the kernel's error that a datagram of `bytes` bytes exceeds the MTU of the link's
-    /// route.
+    /// Marks datagrams of `bytes` bytes as too large, because the kernel reports that they exceed
+    /// the MTU of the link's route. Ignored up to 150 bytes.
     pub(crate) fn on_too_large(&mut self, bytes: usize, now: Instant) {
         self.mtu.on_refused(bytes, now);
     }
@@ -238,7 +238,8 @@ impl Link {
 
 /// Inputs: datagrams received, and reports on datagrams sent.
 impl Link {
-    /// Returns the full number of a datagram with the low bits `number_low`, if it is acceptable.
+    /// Returns the full packet number of a received datagram with the low bits `number_low`, unless
+    /// it arrived before or is older than the replay window.
     ///
     /// # Errors
     /// [`Discard::DatagramReplayed`] or [`Discard::DatagramStale`].
@@ -595,17 +596,20 @@ impl Link {
         self.grant.window.is_none_or(|most| self.in_flight.bytes() + bytes < most)
     }
 
-    /// Returns the earliest send time of the next data datagram at the data rate.
+    /// Returns the earliest time at which the rate available to data lets the next datagram with
+    /// data be sent.
     pub(crate) fn data_free_at(&self) -> Instant {
         self.headroom.free_at()
     }
 
-    /// Returns the rate available to data.
+    /// Returns the rate available to units of priority data: what media leaves of the granted rate
+    /// and data has found free, or a twentieth of media's rate if that is more.
     pub(crate) fn data_rate(&self) -> Bitrate {
         self.headroom.rate(self.grant.rate)
     }
 
-    /// Returns the maximum length of a data datagram on the link.
+    /// Returns the maximum length of a datagram with data: 150 to 1500 bytes, so that it delays the
+    /// next command by at most 3 ms.
     pub(crate) fn data_bytes_max(&self) -> ByteCount {
         self.headroom.datagram_bytes_max()
     }
@@ -720,7 +724,8 @@ impl Link {
     }
 }
 
-/// Time for which an announcement of the peer's report interval holds.
+/// Time after which an announcement of the peer's report interval is forgotten, and the configured
+/// interval assumed.
 const CADENCE_LIFE: Duration = Duration::from_secs(1);
 /// Maximum number of retransmission rounds to count on.
 const ROUNDS_MOST: u64 = 2;
@@ -729,7 +734,7 @@ const LOST_AGAIN: f64 = 0.02;
 /// Divisor of a time that the peer measured, for the excess to tolerate: 400 ppm, as both clocks
 /// may be wrong by 200 ppm.
 const DRIFT_DIVISOR: u32 = 2_500;
-/// Maximum number of queued pongs.
+/// Maximum number of queued pongs; a further one displaces the oldest.
 const PONGS_MAX: usize = 8;
 /// Loss ratio above which the size of datagrams is probed again: all large ones may be lost.
 const LOSS_DOUBTED: f64 = 0.05;
@@ -738,9 +743,11 @@ const NEWS_PAUSE: Duration = Duration::from_millis(10);
 /// Time in which a backlog is to drain: the default lifetime of a unit, so that the next units are
 /// not late.
 const BACKLOG_TIME: Duration = Duration::from_millis(200);
-/// Queueing delay that is ignored: it comes from radio retransmissions, or drains soon.
+/// Queueing delay of the last ping up to which the rate is not reduced: it comes from radio
+/// retransmissions, or drains soon.
 const QUEUE_FREE: Duration = Duration::from_millis(40);
-/// Additional queueing delay that would reduce the rate to zero without the minimum factor.
+/// Queueing delay in addition to [`QUEUE_FREE`] that would reduce the rate to zero without
+/// [`QUEUE_FACTOR_LEAST`].
 const QUEUE_SPAN: Duration = Duration::from_millis(120);
 const QUEUE_FACTOR_LEAST: f64 = 0.25;
 /// Divisor of the report interval for a report of newly missing datagrams, which is due sooner.

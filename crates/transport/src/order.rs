@@ -125,7 +125,7 @@ impl SignedOrder {
     /// Length of a signed order in bytes.
     pub const BYTES: usize = SIGNED_BYTES + SIGNATURE_BYTES;
 
-    /// Returns the bytes of the signed order, in the layout above.
+    /// Returns the bytes of the signed order, in the layout that [`SignedOrder`] shows.
     pub fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }
@@ -155,7 +155,8 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Domain separation: no other signature of a key begins with these words.
+/// First words of the bytes that are signed, for domain separation: no other kind of signed bytes
+/// begins with them.
 const WORDS: &[u8] = b"tautline order";
 const VERSION: u8 = 1;
 /// Code of the only action that an order can demand: to end the drive.

@@ -37,7 +37,8 @@ impl CandidatePair {
         Self { route, group: group(route.socket, 0), rank }
     }
 
-    /// Creates the candidate pair for a route that was seen but not sent as a candidate.
+    /// Creates the candidate pair for a route, to the peer's socket with index `end`, that the peer
+    /// did not send as a candidate.
     pub(crate) fn learned(route: Route, end: u8) -> Self {
         Self { route, group: group(route.socket, end), rank: RANK_LEARNED }
     }

@@ -45,7 +45,8 @@ impl Receiver {
         }
     }
 
-    /// Handles a packet of a block, of a channel with delivery order `order`.
+    /// Adds a packet of a block to its unit, of a channel with delivery order `order`, and reports
+    /// units that are now delivered or lost as events.
     // protocol 5
     pub(crate) fn handle_coded(
         &mut self,
@@ -75,7 +76,8 @@ impl Receiver {
         self.announced.get(channel).or_else(opened)
     }
 
-    /// Handles a part of the peer's announcement of a channel.
+    /// Handles a part of the peer's announcement of a channel: reports the channel as an event once
+    /// its descriptor is complete, and counts an invalid part as discarded.
     // protocol 4, announcement
     pub(crate) fn handle_announcement(&mut self, part: &Announcement<'_>, shared: &mut Shared) {
         match self.announced.handle(part) {
@@ -98,7 +100,8 @@ impl Receiver {
         self.announced.acknowledge()
     }
 
-    /// Handles a source packet of the stream, and the packets that it helps to recover.
+    /// Adds a source packet of the stream, and those that it helps to recover, to their units. One
+    /// too far ahead of the stream is counted as discarded.
     // protocol 6
     pub(crate) fn handle_source(
         &mut self,
@@ -116,7 +119,7 @@ impl Receiver {
         }
     }
 
-    /// Handles a repair packet of the stream, and the packets that it helps to recover.
+    /// Adds the source packets of the stream that a repair packet helps to recover to their units.
     // protocol 6
     pub(crate) fn handle_repair(
         &mut self,
@@ -129,8 +132,8 @@ impl Receiver {
         self.recover(None, clock, shared, now);
     }
 
-    /// Handles the source packets of the stream that have become known, except `arrived`, which is
-    /// handled already.
+    /// Adds the source packets of the stream that have become known to their units, except
+    /// `arrived`, which has been added; counts malformed ones as discarded.
     fn recover(
         &mut self,
         arrived: Option<u64>,
@@ -192,7 +195,8 @@ impl Receiver {
     }
 }
 
-/// Handles a source packet of the stream, received or recovered.
+/// Adds source packet `number` of the stream, received or recovered, to its unit in `media`, and
+/// reports units that are now delivered or lost as events.
 #[allow(clippy::too_many_arguments)]
 fn handle_part(
     media: &mut Inbox,

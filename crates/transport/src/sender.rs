@@ -91,7 +91,7 @@ impl Sender {
         }
     }
 
-    /// Accepts a unit; see [`crate::Session::send`].
+    /// Queues a unit or refuses it; see [`crate::Session::send`].
     pub(crate) fn send(
         &mut self,
         channel: ChannelNumber,
@@ -190,7 +190,9 @@ impl Sender {
         }
     }
 
-    /// Queues a unit of a capped channel in the channel's lane.
+    /// Cuts a unit of a capped channel into packets and queues them in the channel's lane. Refuses
+    /// it if it is too large, if no link has ever been up, or if the lane does; see
+    /// [`Lanes::push`].
     fn send_capped(
         &mut self,
         channel: ChannelNumber,
@@ -454,7 +456,8 @@ impl Sender {
         self.announcer.add(channel);
     }
 
-    /// Handles the peer's acknowledgement of an announcement.
+    /// Records how much of an announcement the peer has acknowledged; see
+    /// [`Announcer::on_acknowledged`].
     // protocol 4, acknowledgement
     pub(crate) fn on_acknowledged(&mut self, told: Acknowledgement) {
         self.announcer.on_acknowledged(told);
@@ -476,8 +479,9 @@ impl Sender {
         self.announcer.write_due(plaintext, link, now)
     }
 
-    /// Handles the peer's report on the outcome of our media units. An older one than the last is
-    /// ignored, one on more units than were sent only counted.
+    /// Counts the outcomes of our media units by the peer's report, and passes its totals to the
+    /// planner. A report older than the last is ignored, one on more units than were sent only
+    /// counted as discarded.
     // protocol 4, delivery report
     pub(crate) fn on_delivery_report(&mut self, report: &DeliveryReport, counters: &mut Counters) {
         let (delivered, lost) = self.told;
@@ -498,7 +502,9 @@ impl Sender {
         self.planner.on_delivery_report(report.delivered, report.lost);
     }
 
-    /// Handles the outcome of media packets on the link at index `place`, and empties `settled`.
+    /// Passes the outcomes of media packets on the link at index `place` to the link's statistics
+    /// and the planner, makes up for lost packets (see [`Recovery::on_settled`]), and empties
+    /// `settled`.
     pub(crate) fn on_settled(
         &mut self,
         place: usize,
@@ -595,5 +601,5 @@ const COMMANDING: Duration = Duration::from_secs(2);
 /// Maximum deadline of a unit: half of the range of the wire's 16-bit milliseconds, with a margin
 /// for clock error.
 const DEADLINE_MOST: Duration = Duration::from_secs(30);
-/// Maximum age of the budget: shorter than the interval between slices.
+/// Age after which the budget is computed anew: shorter than the interval between slices.
 const BUDGET_INTERVAL: Duration = Duration::from_millis(2);

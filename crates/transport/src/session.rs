@@ -439,8 +439,8 @@ impl Session {
     }
 
     /// Returns whether `datagram` is addressed to this session, where several share their sockets.
-    /// It carries one of our session ids, or is a first message that proves knowledge of our lease.
-    /// It may still be forged.
+    /// It carries one of our session ids, or is a first message or hole punch that proves knowledge
+    /// of our lease. It may still be forged.
     pub fn is_addressed_by(&self, datagram: &[u8]) -> bool {
         match Datagram::parse(datagram) {
             Ok(Datagram::Init { message, .. }) => self.handshake.admits(message),
@@ -476,8 +476,8 @@ impl Session {
         handled
     }
 
-    /// Handles the responder's refusal: the two ends share no version. A present session continues.
-    /// So does the handshake, because the peer may get updated.
+    /// Checks the responder's refusal and, if its versions are new, reports that the two ends share
+    /// none. A present session continues. So does the handshake, because the peer may get updated.
     fn handle_refusal(
         &mut self,
         session: u16,
@@ -525,7 +525,8 @@ impl Session {
         Ok(())
     }
 
-    /// Replaces the present session with `active`.
+    /// Replaces the present session, whose units are given up, with `active`, and reports this to
+    /// the application.
     fn begin(&mut self, active: Active) {
         if let Some(old) = &mut self.active {
             old.receiver.abandon(&mut self.shared, self.now);

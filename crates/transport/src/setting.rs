@@ -40,10 +40,10 @@ pub(crate) fn rate_within(
     Ok(Bounded::new(field, kbps, f64::from(least)..=KBPS_MAX).check()?)
 }
 
-/// More than any link carries.
+/// Maximum of every rate setting, kbit/s: more than any link carries.
 const KBPS_MAX: f64 = 10e6;
 
-/// A number of milliseconds, fractions allowed.
+/// Serialization of durations as numbers of milliseconds, with fractions.
 pub(crate) mod millis {
     use serde::{Deserialize, Deserializer, Serializer};
     use tautline_units::Duration;
@@ -58,7 +58,7 @@ pub(crate) mod millis {
     }
 }
 
-/// A number of bytes.
+/// Serialization of byte counts as whole numbers of bytes.
 pub(crate) mod bytes {
     use serde::{Deserialize, Deserializer, Serializer};
     use tautline_units::ByteCount;
@@ -72,7 +72,7 @@ pub(crate) mod bytes {
     }
 }
 
-/// A number of kbit/s.
+/// Serialization of rates as whole numbers of kbit/s; a fraction is cut off when writing.
 pub(crate) mod kbps {
     use serde::{Deserialize, Deserializer, Serializer};
     use tautline_units::Bitrate;

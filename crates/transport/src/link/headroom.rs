@@ -123,9 +123,10 @@ impl Headroom {
         self.free_at = now + time.min(PAUSE);
     }
 
-    /// Handles a report of everything up to packet number `highest`, and adapts the rate. `transit`
-    /// is the newest datagram's arrival time minus its send time, nanoseconds by two clocks; `None`
-    /// if the report shows no newer datagram, which leaves the rate unchanged.
+    /// Handles a report of everything up to packet number `highest`, and adapts the data rate: up
+    /// while data uses it, down at a queue above [`QUEUE_MOST`]. `transit` is the newest datagram's
+    /// arrival time minus its send time, nanoseconds by two clocks; `None` if the report shows no
+    /// newer datagram, which leaves the data rate unchanged.
     pub(crate) fn on_report(&mut self, highest: u64, transit: Option<i64>, now: Instant) {
         while let Some((_, bytes)) = self.flying.front().filter(|(number, _)| *number <= highest) {
             self.in_flight -= bytes;
@@ -180,7 +181,8 @@ impl Headroom {
 const BEGIN: f64 = 128e3;
 const RATE_LEAST: f64 = 16e3;
 const RATE_MOST: f64 = 100e6;
-/// Data's share of media's rate, which is known to pass: at 2 Mbit/s the output of a laser scanner.
+/// Minimum data rate as a share of media's rate, which the link is known to carry; at 2 Mbit/s of
+/// media it carries the output of a laser scanner.
 const DATA_SHARE: f64 = 0.05;
 /// Maximum wait after a data datagram before the next one, also at a rate of almost zero.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -389,8 +389,8 @@ impl InFlight {
         ends.map_or(Duration::ZERO, |(last, first)| last.since(first))
     }
 
-    /// Returns by how much later than newer ones datagrams of the last [`SLOTS`] seconds arrived,
-    /// plus a quarter; zero if by no more than [`REORDERING_LEAST`].
+    /// Returns the longest time by which datagrams of the last [`SLOTS`] seconds were sent before
+    /// newer ones that overtook them, plus a quarter; zero if at most [`REORDERING_LEAST`].
     pub(crate) fn reordering(&self) -> Duration {
         Some(self.reordering.borne()).filter(|most| *most > REORDERING_LEAST).unwrap_or_default()
     }
@@ -487,10 +487,11 @@ impl Reordering {
 
 /// Number of losses in one report up to which they are random, even if they are the majority.
 const CHANCE_MOST: f64 = 12.0;
-/// Minimum ratio of packets in time to late ones for a late packet to count as overtaken.
+/// Minimum ratio of recent packets in time to late ones at which a late packet that was not
+/// overtaken counts as late by chance.
 const OVERTAKEN_OF: f64 = 3.0;
-/// Number of packets in one report from which the reports before it no longer count; fewer fade
-/// them in proportion.
+/// Number of packets shown as arrived by one report from which the reports before it no longer
+/// count; fewer fade those in proportion.
 const FATES_MEMORY: f64 = 24.0;
 /// Maximum number of records: two seconds at 4,000 datagrams a second.
 const RECORDS_MAX: usize = 8_192;

@@ -10,7 +10,8 @@ use crate::rate::Cause;
 use crate::wire::Cadence;
 
 impl Link {
-    /// Returns whether the uplink is too slow for all non-media traffic.
+    /// Returns whether reporting is reduced, because the uplink is too slow for all non-media
+    /// traffic.
     pub(crate) fn is_reduced(&self) -> bool {
         self.reduced_reporting.step() > 0
     }
@@ -85,5 +86,6 @@ impl Link {
     }
 }
 
-/// Interval at which the announcement is repeated; the peer uses one for ten times as long.
+/// Interval at which the report interval is announced again while reporting is reduced; the peer
+/// uses an announcement for ten times as long.
 const TOLD_AGAIN: Duration = Duration::from_millis(100);

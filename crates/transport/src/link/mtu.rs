@@ -227,7 +227,8 @@ fn failures_needed(answered: f64) -> u32 {
 const BASE_BYTES: usize = 1_200;
 /// Size that every link carries: the length of an init.
 const LEAST_BYTES: usize = 150;
-/// Smallest gain worth a probe: one percent of a packet.
+/// Difference in bytes between the current and the smallest failed size at which the search ends:
+/// one percent of a packet.
 const GRAIN_BYTES: usize = 12;
 /// Minimum number of unanswered probes until a size fails ([RFC8899] 5.1.2, MAX_PROBES).
 const FAILURES_LEAST: u32 = 3;

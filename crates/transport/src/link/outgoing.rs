@@ -100,7 +100,8 @@ impl Link {
         Some(SizeProbe { id, bytes })
     }
 
-    /// Records that a padded ping was sent.
+    /// Records that a padded ping was sent, which then counts neither as in flight nor, if it is
+    /// lost, as a loss.
     pub(crate) fn on_size_probe_sent(&mut self, probe: SizeProbe, now: Instant) {
         self.loss.was_probe(probe.bytes);
         self.in_flight.was_probe();
@@ -137,9 +138,10 @@ impl Link {
         self.mtu.size() - SEALED_HEADER_BYTES - TAG_BYTES
     }
 
-    /// Appends the other urgent packets that fit: pongs, a ping if due with the standby links, and
-    /// one urgent packet. Drops and counts those whose deadline has passed. With a ping on a link
-    /// that is not up, fills the datagram to 150 bytes.
+    /// Appends the unpaced packets that fit into the datagram: pongs, a ping if one is due, with
+    /// `standing` after it, and one queued packet. Drops and counts queued packets whose deadline
+    /// has passed. With a ping on a link that is not up but whose route is validated, fills the
+    /// datagram to 150 bytes.
     ///
     /// `recycle` receives the buffers of urgent packets, sent or expired.
     pub(crate) fn write_urgent(
@@ -248,7 +250,7 @@ impl Link {
         self.headroom.on_sent(number, bytes, self.grant.rate, now);
     }
 
-    /// Records that the datagram just sent carries `entry`.
+    /// Records that the datagram just sent carries the media packet `entry`.
     pub(crate) fn on_media_sent(&mut self, entry: Entry, now: Instant) {
         self.media_at = now;
         self.reduced_reporting.on_filled(now);
@@ -274,7 +276,8 @@ impl Link {
     }
 }
 
-/// Ping interval of a standby link that is not up and has not answered for long.
+/// Minimum ping interval of a standby link that is not up and has left more than 48 pings in a row
+/// unanswered.
 const IDLE_WAY_PAUSE: Duration = Duration::from_secs(2);
 /// Maximum time by which padding delays a media packet.
 const PADDING_TIME: Duration = Duration::from_millis(2);

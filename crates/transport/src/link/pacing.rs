@@ -188,10 +188,11 @@ fn datagram_bytes(entry: &Entry) -> u64 {
 /// far shorter.
 const ENTRIES_MAX: usize = 2_048;
 const URGENT_MAX: usize = 64;
-/// Delay that sending makes up for: that of a timer on a busy machine.
+/// Maximum delay of a send time that the following datagrams make up for: that of a timer on a busy
+/// machine.
 const BURST: Duration = Duration::from_millis(2);
-/// Delay that sending makes up for once the network marks packets: less than one packet takes at 10
-/// Mbit/s, as a second one would wait for the first.
+/// Maximum delay of a send time that the following datagrams make up for once the network marks
+/// packets: less than one packet takes at 10 Mbit/s, as a second one would wait for the first.
 const BURST_MARKED: Duration = Duration::from_micros(250);
 
 #[cfg(test)]

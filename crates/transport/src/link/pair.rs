@@ -110,8 +110,8 @@ impl Link {
     }
 }
 
-/// Time without datagrams after which a link may be doubted: two of the peer's pings are missing,
-/// and several reports while there is media.
+/// Time without datagrams on a link after which it may be marked suspect: two of the peer's pings
+/// are missing, and several reports while there is media.
 const DOUBTED_AFTER: Duration = Duration::from_millis(40);
 /// Time for which a better link must have been trusted before media moves there from a trusted one.
 const STEADY: Duration = Duration::from_millis(300);

@@ -50,8 +50,8 @@ impl ReducedReporting {
         self.step.max(usize::from(self.is_thin))
     }
 
-    /// Handles the measured lower bound of the capacity, before the link's rate is known: a low one
-    /// indicates a low-rate uplink.
+    /// Handles the measured lower bound of the capacity, before the link's rate is known: one below
+    /// [`THIN`] marks the uplink as low-rate.
     pub(super) fn on_shown(&mut self, shown: Bitrate) {
         self.is_thin |= shown < THIN;
     }
@@ -147,21 +147,23 @@ pub(super) const PINGS: [u32; 4] = [1, 1, 2, 4];
 const THIN: Bitrate = Bitrate::from_kbps(600);
 /// Rate from which a low-rate uplink is one no longer.
 const THIN_NO_MORE: Bitrate = Bitrate::from_kbps(900);
-/// Time for which the rate must be below [`THIN`]. Longer than most stalls: after a stall, reports
-/// of arrivals must not be late.
+/// Time for which the rate must be below [`THIN`] before the uplink counts as low-rate. It is
+/// longer than most stalls: after a stall, reports of arrivals must not be late.
 const THIN_AFTER: Duration = Duration::from_millis(1_500);
-/// Time for which the rate must be at least [`THIN_NO_MORE`].
+/// Time for which the rate must be at least [`THIN_NO_MORE`] before an uplink no longer counts as
+/// low-rate.
 const THICK_AFTER: Duration = Duration::from_millis(500);
 /// Time after media or data for which a queue may consist of those.
 const FILLED: Duration = Duration::from_secs(1);
 /// Queueing delay from which the step may be raised: more than jitter.
 const QUEUE_MOST: Duration = Duration::from_millis(25);
-/// Time for which that delay must persist: longer than a stall, after which everything arrives
-/// together.
+/// Time for which pings must meet a queueing delay of [`QUEUE_MOST`] before the step is raised:
+/// longer than a stall, after which everything arrives together.
 const LASTING: Duration = Duration::from_millis(100);
 /// Queueing delay of pings below which there is no queue.
 const QUEUE_NONE: Duration = Duration::from_millis(10);
-/// Queueing delay that shows, within [`TRIAL`] after the step was lowered, that it was too early.
+/// Queueing delay of pings from which, within [`TRIAL`] after the step was lowered, it is raised
+/// again at once.
 const QUEUE_TRIED: Duration = Duration::from_millis(15);
 const TRIAL: Duration = Duration::from_secs(2);
 /// Time after the step was raised until its effect is visible.

@@ -99,8 +99,8 @@ impl Routing {
     }
 
     /// Records an authentic datagram of `bytes` bytes from `route`; `newest` if it has the highest
-    /// packet number of the link. Such a one makes an unknown route the candidate, and by the
-    /// link's own route drops the candidate.
+    /// packet number of the link. The newest one makes an unknown route the candidate; if it came
+    /// by the link's own route, it drops the candidate.
     pub(crate) fn note(
         &mut self,
         route: Route,
@@ -228,8 +228,8 @@ impl Leg {
 
 /// First socket index of streams; sixteen links need fewer datagram sockets than that.
 const STREAMS_FROM: u8 = 128;
-/// Time in which a candidate route must be validated: longer than any RTT that an operator could
-/// drive with.
+/// Time after which a candidate route that is not validated is dropped: longer than any RTT that an
+/// operator could drive with.
 const CANDIDATE_LIFE: Duration = Duration::from_secs(3);
 
 #[cfg(test)]

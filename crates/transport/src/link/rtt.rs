@@ -166,8 +166,8 @@ impl Floor {
     }
 }
 
-/// Returns the duration; a negative delay, which only an error of the clock estimate produces,
-/// becomes zero.
+/// Returns a delay of `value` nanoseconds; a negative one, which only an error of the clock
+/// estimate produces, becomes zero.
 fn nanos(value: f64) -> Duration {
     Duration::from_nanos(value as u64)
 }

@@ -21,8 +21,8 @@ impl Link {
     }
 
     /// Marks the link suspect if pongs or reports are overdue, and silent if pongs are missing for
-    /// the link timeout. `receive_gap` tells which times do not count; `None` if no other link is
-    /// up.
+    /// the link timeout. Either may make rate control grant a new rate. `receive_gap` tells which
+    /// times do not count; `None` if no other link is up.
     pub(crate) fn on_timeout(
         &mut self,
         receive_gap: Option<&ReceiveGap>,
@@ -125,7 +125,7 @@ impl Link {
     }
 }
 
-/// Interval of re-checks while nothing arrives over any link.
+/// Interval at which a link's liveness is checked again while nothing arrives over any link.
 const JUDGED_AGAIN: Duration = Duration::from_millis(10);
 /// Number of ping intervals without a pong after which a link may become suspect; fewer are
 /// explained by jitter and radio retransmissions.

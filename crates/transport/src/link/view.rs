@@ -35,7 +35,8 @@ pub struct View {
     /// Rate at which datagrams were sent, without MTU probes, over the last 100 ms or more that
     /// reports covered.
     pub sent: Bitrate,
-    /// Rate at which datagrams arrived at the peer over the same time.
+    /// Rate at which datagrams arrived at the peer over the last 100 ms or more that reports
+    /// covered.
     pub received: Bitrate,
     /// Rate at which datagrams arrive from the peer.
     pub incoming: Bitrate,

@@ -73,7 +73,7 @@ pub enum AnswerError {
 }
 
 impl Answer {
-    /// Signs the answer.
+    /// Signs the answer and returns its bytes.
     ///
     /// # Panics
     /// If `vehicle` is not the one named in the answer.
@@ -164,13 +164,13 @@ impl SignedAnswer {
     /// Length of a signed answer in bytes.
     pub const BYTES: usize = SIGNED_BYTES + SIGNATURE_BYTES;
 
-    /// Returns the bytes of the signed answer, in the layout above.
+    /// Returns the bytes of the signed answer, in the layout that [`SignedAnswer`] shows.
     pub fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }
 
-    /// Returns the answer in `bytes` if `vehicle` has signed it and it belongs to this order of
-    /// `supervisor`.
+    /// Returns the answer in `bytes` if `vehicle` has signed it and it belongs to the order
+    /// `number` of `supervisor`.
     ///
     /// # Errors
     /// [`AnswerError::Malformed`], [`AnswerError::Forged`] or [`AnswerError::Foreign`].
@@ -199,7 +199,8 @@ impl fmt::Debug for SignedAnswer {
     }
 }
 
-/// Domain separation: no other signature of a key begins with these words.
+/// First words of the bytes that are signed, for domain separation: no other kind of signed bytes
+/// begins with them.
 const WORDS: &[u8] = b"tautline answer";
 const VERSION: u8 = 1;
 const SIGNED_BYTES: usize = 2 + 2 * 32 + 2 * 8;

@@ -116,7 +116,7 @@ const BURST: f64 = 12.0;
 const SUSTAINED: f64 = 8.0;
 /// Number of units after which a missed packet's weight is 1/e: a third of a second.
 const MISSES_MEMORY: f64 = 120.0;
-/// Minimum number of packets missed by chance for an estimate.
+/// Number of recent packets missed by chance up to which every miss counts as one with a link.
 const CHANCE_LEAST: f64 = 4.0;
 /// Maximum number of misses still to be paid off: those accepted in eleven seconds at a target of 1
 /// % and 360 units a second.

@@ -197,7 +197,8 @@ impl Quantile {
     }
 
     /// Returns the maximum rate of media units that the links carry, regardless of reliability,
-    /// without headers and reduced by queueing. It caps the floor.
+    /// without headers and reduced by queueing. If units must survive the loss of a link, the
+    /// fastest does not count. It caps the floor.
     fn carried(&self, links: &[Link], now: Instant) -> Bitrate {
         let half = self.unit_interval.span().as_secs_f64() / 2.0;
         let granted = granted(links);
@@ -222,7 +223,8 @@ impl Quantile {
 }
 
 /// Returns the part of the link's rate that is left for media; `granted` is the total rate of all
-/// links. If that is high, it is the whole rate, because the other traffic is small.
+/// links. If that is at least [`THIN`], it is the link's whole rate, because the other traffic is
+/// small.
 fn media_rate(link: &Link, granted: Bitrate) -> Bitrate {
     match granted < THIN {
         true => (link.rate - link.control_rate).max(link.rate.scale(MEDIA_LEAST)),

@@ -28,8 +28,8 @@ impl UnitInterval {
         self.unit_at = Some(now);
     }
 
-    /// Returns the smoothed time between two units, within 0.5 to 200 ms; that of slices before the
-    /// second unit.
+    /// Returns the smoothed time between two units, within 0.5 to 200 ms; 2.8 ms, as between
+    /// slices, before the second unit.
     pub(super) fn interval(&self) -> Duration {
         let seconds = self.interval.unwrap_or(INTERVAL_GUESS);
         Duration::from_secs_f64(seconds).clamp(INTERVAL_LEAST, PAUSE)

@@ -215,7 +215,8 @@ const THIN: f64 = 0.2;
 const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
 /// Duration of a check, in addition to a round trip.
 const CHECK_TIME: Duration = Duration::from_millis(80);
-/// Ratio of arrival to sending rate from which our own queue drains.
+/// Ratio of arrival to sending rate above which a check concludes that the queue is our own and
+/// drains.
 const DRAINS: f64 = 1.3;
 /// Time without a queue after which competing traffic is gone.
 const EMPTY_FOR: Duration = Duration::from_millis(500);

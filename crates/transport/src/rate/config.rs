@@ -42,5 +42,5 @@ impl Config {
     }
 }
 
-/// Kilobits per second that pings and reports need.
+/// Minimum of both configured rates, kbit/s: what pings and reports need.
 const KBPS_MIN: u32 = 8;

@@ -74,7 +74,8 @@ pub struct Evidence {
     pub queue: Duration,
     /// Smoothed difference between the delays of consecutive datagrams.
     pub jitter: Duration,
-    /// Time by which recent datagrams have arrived later than newer ones; zero if by very little.
+    /// Longest time by which datagrams of the last ten seconds were sent before newer ones that
+    /// overtook them, plus a quarter; zero if that is too short to matter.
     pub reordering: Duration,
     /// Bytes that had not arrived at the time of the report but would have without queueing.
     pub waiting: ByteCount,

@@ -57,7 +57,7 @@ pub struct DelayRate {
     marks: Marks,
     /// Maximum rate during a stall, bit/s; `None` without a stall.
     stalled: Option<f64>,
-    /// Time by which recent datagrams have arrived later than newer ones.
+    /// Longest time by which recent datagrams were sent before newer ones that overtook them.
     reordering: Duration,
     /// Smoothed difference between consecutive transits.
     jitter: Duration,
@@ -143,7 +143,8 @@ impl DelayRate {
         Grant { rate, sustained: rate, window: Some(window), probing: false, cause: self.cause }
     }
 
-    /// Computes the granted rate, and updates the cause if the rate changed by more than [`NEWS`].
+    /// Computes the granted rate, and updates the cause if the rate has changed by more than the
+    /// share [`NEWS`] since the cause was last set.
     fn decide(&mut self, now: Instant) {
         let over = self.draining.saturating_sub(QUEUE_SEEN).as_secs_f64();
         let drain = match self.draining > QUEUE_FREE {
@@ -419,7 +420,8 @@ const PAUSE: Duration = Duration::from_millis(40);
 const QUEUE_SEEN: Duration = Duration::from_millis(6);
 /// Queueing delay above which the rate is reduced to drain the queue.
 const QUEUE_FREE: Duration = Duration::from_millis(20);
-/// Additional queueing delay that would reduce the rate to zero without the minimum factor.
+/// Queueing delay in addition to [`QUEUE_SEEN`] that would reduce the rate to zero without
+/// [`DRAIN_LEAST`].
 const QUEUE_SPAN: Duration = Duration::from_millis(60);
 const DRAIN_LEAST: f64 = 0.05;
 /// Share of the capacity estimate that is granted.
@@ -455,14 +457,14 @@ const REACH: f64 = 2.0;
 const FOREIGN_FALL: f64 = 0.75;
 /// Growth of the estimate per second with competing traffic, as a share of its recent maximum.
 const FOREIGN_GROWTH: f64 = 0.25;
-/// Queueing time that indicates a beginning queue, if bytes that could have arrived have waited
-/// longer.
+/// Queueing time above which bytes that could have arrived indicate a beginning queue.
 const BEGINS: Duration = Duration::from_millis(4);
-/// Ratio of arrival to sending rate below which such bytes indicate a beginning queue.
+/// Ratio of arrival to sending rate below which bytes that have waited longer than [`BEGINS`]
+/// indicate a beginning queue.
 const FULL: f64 = 0.985;
-/// Arrival ratio up to which the estimate does not grow.
+/// Ratio of arrival to sending rate up to which the capacity estimate of a used link does not grow.
 const STEMMED: f64 = 0.92;
-/// Queueing time that indicates a stall, if bytes that could have arrived have waited longer.
+/// Queueing time above which bytes that could have arrived indicate a stall.
 const WAITING: Duration = Duration::from_millis(5);
 /// Jitter multiple in stall detection. With fewer, LTE recordings seem to stall all the time: their
 /// goodput fell to 0.4 of its value.

@@ -88,7 +88,7 @@ pub(super) struct Shown {
     pub(super) lost: ByteCount,
     /// True if there is a standing queue.
     pub(super) queued: bool,
-    /// Time by which recent datagrams have arrived later than newer ones.
+    /// Longest time by which recent datagrams were sent before newer ones that overtook them.
     pub(super) reordering: Duration,
     /// Minimum RTT of the link.
     pub(super) rtt: Duration,
@@ -308,14 +308,15 @@ const BYTES: u64 = 120_000;
 const SPAN_MOST: Duration = Duration::from_millis(1_500);
 /// Bytes of a full packet.
 const PACKET: f64 = 1_200.0;
-/// Minimum number of full packets for a conclusion.
+/// Minimum number of full packets sent from which anything is concluded about losses.
 const PACKETS_LEAST: f64 = 20.0;
 /// Gap in arrivals that counts as an outage: a policer causes it only below 250 kbit/s.
 const OUTAGE: Duration = Duration::from_millis(50);
-/// Share of losses beyond chance that costs less than a trial. BBR v3 tolerates the same.
+/// Share of datagrams lost beyond chance that is tolerated without reordering: it costs less than a
+/// trial. BBR v3 tolerates the same.
 const LOST_SEEN: f64 = 0.02;
-/// Share of losses beyond chance that is tolerated with reordering: some datagrams declared lost
-/// are still in flight.
+/// Share of datagrams lost beyond chance that is tolerated with reordering: some datagrams declared
+/// lost are still in flight.
 const LOST_SEEN_REORDERED: f64 = 0.1;
 /// Number of standard deviations above the mean from which chance does not explain losses.
 const DEVIATIONS: f64 = 4.0;

@@ -94,7 +94,8 @@ const MOST: f64 = 0.5;
 /// traffic fills; marks are then ignored for [`DEAF`].
 const IN_VAIN: f64 = 0.25;
 const DEAF: Duration = Duration::from_secs(10);
-/// Weight of a round trip's share, as in [RFC8257] 3.3 and Prague.
+/// Weight of one round trip's share of marked datagrams in the smoothed share, as in [RFC8257] 3.3
+/// and Prague.
 const GAIN: f64 = 1.0 / 16.0;
 /// Minimum round trip, as in Prague: links with different RTTs then get equal rates.
 const ROUND_LEAST: Duration = Duration::from_millis(25);

@@ -236,8 +236,9 @@ impl Ask {
 const SERVERS_MAX: usize = 4;
 /// Maximum number of candidates: the capacity of a control plane message.
 const CANDIDATES_MAX: usize = 32;
-/// Time after the first request to the second, which then doubles. A little above a mobile link's
-/// RTT; [RFC8489] demands 500 ms if that is unknown.
+/// Time from the first unanswered request to the second; it doubles with each further one, up to
+/// [`RESEND_MOST`]. A little above a mobile link's RTT; [RFC8489] demands 500 ms if that is
+/// unknown.
 const RESEND_FIRST: Duration = Duration::from_millis(100);
 const RESEND_MOST: Duration = Duration::from_secs(5);
 /// Number of unanswered requests, sent within 1.5 s, from which a server counts as unreachable.

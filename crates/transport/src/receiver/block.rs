@@ -111,7 +111,8 @@ impl Block {
     }
 }
 
-/// Packet count for the decoder: the coefficients do not depend on the sender's number of packets.
+/// Number of packets of a block for which the decoder is created: its coefficients do not depend on
+/// how many the sender made.
 const PACKETS_MAX: usize = 256;
 
 #[cfg(test)]

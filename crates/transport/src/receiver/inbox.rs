@@ -93,7 +93,8 @@ impl Inbox {
         self.units.values().map(|coming| coming.deadline).min()
     }
 
-    /// Handles a packet of a block whose unit expires at `deadline` on our clock.
+    /// Adds a packet of a block to its unit, which expires at `deadline` on our clock, and delivers
+    /// the unit if it is then complete. A late or superfluous packet is counted as discarded.
     pub(crate) fn handle(
         &mut self,
         packet: &Coded<'_>,
@@ -112,8 +113,9 @@ impl Inbox {
         }
     }
 
-    /// Handles source packet `source` of the stream, received or recovered, whose unit expires at
-    /// `deadline` on our clock.
+    /// Adds source packet `source` of the stream, received or recovered, to its unit, which expires
+    /// at `deadline` on our clock, and delivers the unit if it is then complete. A received packet
+    /// that is late or superfluous is counted as discarded.
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn handle_part(
         &mut self,

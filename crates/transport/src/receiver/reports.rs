@@ -56,7 +56,8 @@ impl Arrivals {
 
     /// Records the arrival of an authentic and new datagram. If datagrams before it are missing, a
     /// report becomes due once they may count as lost, but not before `soon` has passed since the
-    /// last report; `interval` instead of `soon` while datagrams are reordered.
+    /// last report; `interval` instead of `soon` while datagrams are reordered. With [`NEWS_MOST`]
+    /// unreported datagrams, a report is due now.
     pub(crate) fn note(
         &mut self,
         number: u64,
@@ -214,7 +215,7 @@ const TURN_LEAST: Duration = Duration::from_millis(8);
 const OVERTAKING: Duration = Duration::from_secs(1);
 /// Time after media during which every ping triggers a report.
 const MEDIA_LIFE: Duration = Duration::from_secs(2);
-/// Rate measurement span, as in [LLMLNCL].
+/// Minimum span over which the arrival rate is measured, as in [LLMLNCL].
 const RATE_SPAN: Duration = Duration::from_millis(95);
 
 #[cfg(test)]

@@ -37,7 +37,8 @@ pub struct Admission {
     pub peer: PublicKey,
     /// Relays to use; the first four count.
     pub tickets: Vec<Ticket>,
-    /// 32 random bytes, fresh each time; a number in virtual time.
+    /// Source of the handshakes' randomness: 32 random bytes, fresh each time; a number in virtual
+    /// time.
     pub seed: Seed,
 }
 
@@ -511,8 +512,8 @@ const QUICK_TRIES: u32 = 4;
 const VAIN_TRIES: u32 = 5;
 /// Time from a refusal to the next call; a new token triggers a call sooner.
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
-/// Minimum time after a message before a relay's report of an unknown source address triggers
-/// another one.
+/// Minimum time after the last call or proof before a relay's report of an unknown source address
+/// makes a new proof due.
 const STRANGER_PAUSE: Duration = Duration::from_millis(50);
 const HURRY_PAUSE: Duration = Duration::from_millis(200);
 /// Interval between proofs. It is below the 30 s after which a relay drops a leg, and below the

@@ -87,7 +87,7 @@ impl Token {
         bytes.try_into().ok().map(Self)
     }
 
-    /// Returns the bytes of the token, in the layout above.
+    /// Returns the bytes of the token, in the layout that [`Token`] shows.
     pub fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }

@@ -104,7 +104,7 @@ pub struct Prove<'a> {
     signed: Signed<'a>,
 }
 
-/// The state of a leg at a relay.
+/// A relay's confirmation of a proof, with the state of the leg.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Proven<'a> {
     /// Id of the leg that the message is about.

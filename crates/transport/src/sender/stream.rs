@@ -391,7 +391,7 @@ fn part<'a>(unit: &Unit, block: &'a [u8], index: usize) -> Part<'a> {
     }
 }
 
-/// Probability that what is missing is recovered below which more repair packets are sent.
+/// Probability of recovering all missing source packets below which more repair packets are sent.
 /// docs/decisions/0011-streaming-on-the-wire.md compares other values and rules.
 const SURE: f64 = 0.95;
 /// Packet count above which the mean is compared instead: powers of small probabilities underflow

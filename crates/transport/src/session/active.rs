@@ -157,7 +157,8 @@ impl Active {
         Ok(place)
     }
 
-    /// Handles the packets of an authentic datagram received on the link at index `place`.
+    /// Handles each packet of an authentic datagram received on the link at index `place`, then
+    /// selects anew which links carry media.
     pub(super) fn handle_plaintext(
         &mut self,
         place: usize,

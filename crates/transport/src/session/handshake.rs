@@ -383,7 +383,8 @@ impl Handshake {
         push_response(&mut self.outbox, route, datagram)
     }
 
-    /// Handles the responder's refusal of our first message.
+    /// Checks the responder's refusal of our first message and, if it is valid and its versions are
+    /// new, keeps the mismatch for [`Handshake::take_mismatch`].
     ///
     /// # Errors
     /// [`Discard::HandshakeVersion`], or the reason why the refusal is invalid.
@@ -418,7 +419,8 @@ impl Handshake {
         }
     }
 
-    /// Handles the answer to our first message.
+    /// Completes the handshake with the answer to our first message, and drops the datagrams that
+    /// are queued.
     ///
     /// # Errors
     /// The reason for discarding the answer.
@@ -583,10 +585,11 @@ fn fresh_id(rng: &mut ChaCha20Rng, taken: impl Fn(u16) -> bool) -> u16 {
     }
 }
 
-/// Maximum number of half-open handshakes. An honest initiator needs one, or two after a restart.
+/// Maximum number of half-open handshakes; a further one evicts the oldest. An honest initiator
+/// needs one, or two after a restart.
 const HALF_OPEN_MAX: usize = 4;
-/// Time in which a half-open handshake must be confirmed: the worst one-way delay of a mobile link,
-/// 5.7 s ([UGV]), plus a margin. A slower initiator restarts.
+/// Time after which a half-open handshake that is not confirmed is dropped: the worst one-way delay
+/// of a mobile link, 5.7 s ([UGV]), plus a margin. A slower initiator restarts.
 // protocol 2
 const HALF_OPEN_LIFE: Duration = Duration::from_secs(10);
 /// Maximum number of new first messages answered in a second. Only replays reach it, because
