@@ -14,10 +14,13 @@
 extern crate std;
 
 pub mod act;
+mod actions;
 mod age;
+mod axes;
 mod brake;
 pub mod config;
 mod controls;
+pub mod description;
 pub mod envelope;
 mod error;
 pub mod frame;
@@ -42,7 +45,9 @@ mod twist_envelope;
 mod twist_stop;
 mod twist_watch;
 
+pub use actions::Actions;
 pub use age::LateFrames;
+pub use axes::Axes;
 pub use config::Config;
 pub use controls::{Controls, Gear, Signal, Signals};
 pub use error::ConfigError;
