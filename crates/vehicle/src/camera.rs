@@ -415,8 +415,8 @@ fn begin(
     }
 }
 
-/// Maximum of strips that wait for one encoder: with two encoders, three of one picture and three
-/// of the next.
+/// Maximum number of strips that wait for one encoder, beyond which strips are dropped and counted:
+/// with two encoders, three of one picture and three of the next.
 const QUEUE_MAX: usize = 6;
 /// Number of remembered ticks: one second at 60 pictures per second; older ticks do not count.
 const TICKS_MAX: usize = 60;

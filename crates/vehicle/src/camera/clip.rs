@@ -340,8 +340,8 @@ fn missing_ffmpeg(error: std::io::Error) -> anyhow::Error {
     }
 }
 
-/// Longer and shorter side of the greatest pictures to send: a small computer cannot decode, encode
-/// and send four times as many pixels in time.
+/// Longer and shorter side, in pixels, of the greatest pictures to send; greater ones are reduced,
+/// because a small computer cannot decode, encode and send four times as many pixels in time.
 pub const SIZE_MAX: [usize; 2] = [1920, 1080];
 /// Greatest side of a clip in pixels; a larger one counts as no video.
 const SIDE_MAX: usize = 65_536;

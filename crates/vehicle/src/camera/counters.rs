@@ -41,7 +41,8 @@ pub struct Counters {
     pub strips_dropped: AtomicU64,
     /// Pictures not encoded because the transport granted no rate.
     pub pictures_paused: AtomicU64,
-    /// Pictures that arrived truncated, or that their decoder rejected.
+    /// Pictures that arrived truncated, that their decoder rejected, or in whose place the device
+    /// reported an input/output error.
     pub pictures_damaged: AtomicU64,
     /// Pictures missing from the source's own numbering.
     pub pictures_missed: AtomicU64,

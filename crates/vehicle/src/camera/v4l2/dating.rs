@@ -115,17 +115,17 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// A poll may return slightly before its timeout; a picture after a shorter wait may have been
-/// available already.
+/// Wait for a picture from which on it counts as just arrived: a poll may return slightly before
+/// its timeout, and after a shorter wait the picture may have been available already.
 const WAITED_MIN: Duration = Duration::from_millis(1);
-/// Allowance for reading the clock and handing over; a timestamp further ahead is from another
-/// clock.
+/// Time by which a driver's timestamp may lie ahead of our reading of the clock, beyond which it
+/// counts as one of another clock.
 const AHEAD_MAX: Duration = Duration::from_millis(1);
 /// Longest plausible time from exposure to hand-over, unless four picture intervals are longer: the
 /// pipeline of an ISP holds up to four pictures.
 const DELAY_MAX: Duration = Duration::from_millis(500);
 
-/// Number of measured intervals; one or two outliers must not count.
+/// Number of measured intervals of which the least is used; one or two outliers must not count.
 const MEASURED: usize = 8;
 /// Greatest measured interval that is used: a camera slower than one picture per second does not
 /// expose for longer.
