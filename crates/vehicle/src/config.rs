@@ -329,9 +329,11 @@ impl Config {
     }
 }
 
-/// Maximum bytes of a person's text: the space that a record of the black box leaves for it.
+/// Maximum length in bytes of a text in `people`, beyond which it is refused: the space that a
+/// record of the black box leaves for it.
 const PERSON_BYTES_MAX: usize = 256;
-/// Maximum bytes of a place, by the control plane's message.
+/// Maximum length in bytes of `place`, the same as in messages of the control plane; a longer one
+/// is refused.
 const PLACE_BYTES_MAX: usize = 32;
 /// Default address at which the guard listens for the vehicle.
 const GUARD: &str = "/run/tautline/vehicle.sock";

@@ -165,7 +165,8 @@ impl Votes {
     }
 }
 
-/// Time for which the motion must be consistent.
+/// Time for which both picture motion and reported standstill must last before the pictures count
+/// as moving, and for which a strip's motions are kept.
 const SPAN: Duration = Duration::from_secs(1);
 /// Maximum of slices kept per strip: one second of 60 pictures.
 const KEPT_MAX: usize = 64;
@@ -174,10 +175,11 @@ const PICTURES_MIN: usize = 6;
 /// Percentage of a strip's kept pictures that must expand for the strip to count as expanding; the
 /// same for contraction.
 const SHARE_MIN: usize = 75;
-/// Least motion of the right half against the left, in quarters of a sample.
+/// Least motion of a strip's right half against its left, in quarters of a sample, with which a
+/// picture of it counts as expanding or contracting.
 const EXPANSION_MIN: i32 = 2;
-/// Excess of expanding over contracting strips, or the reverse, that counts; the sky and the bonnet
-/// do neither.
+/// Excess of expanding over contracting strips, or the reverse, from which the picture as a whole
+/// counts as expanding or contracting; the sky and the bonnet do neither.
 const STRIPS_MIN: i32 = 3;
 /// Speed in m/s below which the machine counts as standing.
 const STANDING_SPEED: f32 = 0.05;

@@ -26,7 +26,8 @@ pub struct EncoderControl {
     paused: AtomicBool,
     /// Picture interval that the operator's screen keeps up with; 1 is every picture.
     picture_interval: AtomicU8,
-    /// Start of the latest pause, in nanoseconds of the vehicle's clock.
+    /// Start of the present or, while rate is granted, latest pause, in nanoseconds of the
+    /// vehicle's clock; 0 for the one before the first budget.
     paused_at: AtomicU64,
     screen: Mutex<Screen>,
 }
@@ -39,7 +40,8 @@ struct Screen {
     /// Most pixels of a picture that the screen shows in time; `None` if it has reported nothing.
     pixels_max: Option<u32>,
     source: Option<Source>,
-    /// Factor by which pictures are reduced for the screen, in width and in height.
+    /// Factor by which pictures are reduced for the screen, in width and in height; 1 if they are
+    /// not.
     reduction: usize,
 }
 
@@ -51,7 +53,7 @@ struct Source {
     layout: Layout,
 }
 
-/// State of a strip's slices after coding.
+/// Fate of a strip's coded slices: the operator's latest report, and the newest that was not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Fate {
     /// Latest report of the session's operator on the strip; `None` before the first.
@@ -144,7 +146,8 @@ impl EncoderControl {
         self.screen().reduction * self.governor().reduction()
     }
 
-    /// Decides how to handle a picture that begins now.
+    /// Decides whether the source's picture that begins now is coded, by what the operator's screen
+    /// and the links keep up with.
     pub fn take(&self, picture: u32, now: Instant) -> Taking {
         let screen = u32::from(self.picture_interval.load(Ordering::Relaxed));
         self.governor().take(picture, screen, now)
@@ -156,7 +159,8 @@ impl EncoderControl {
         self.governor().size(now)
     }
 
-    /// Records a slice, and the size its picture would have at the acceptable quantizer, if known.
+    /// Adds a coded slice of `bytes` to the backlog of the links, and records the size its picture
+    /// would have at the acceptable quantizer, if known.
     pub(super) fn note_slice(&self, bytes: ByteCount, need: Option<ByteCount>, now: Instant) {
         let mut governor = self.governor();
         governor.note_slice(bytes, now);
@@ -262,12 +266,13 @@ impl EncoderControl {
         }
     }
 
-    /// Returns the state of a strip's slices.
+    /// Returns the fate of a strip's coded slices; without report and refused slice for a strip
+    /// that does not exist.
     pub(super) fn fate(&self, strip: usize) -> Fate {
         self.lock().get(strip).copied().unwrap_or_default()
     }
 
-    /// Returns the strongest pending request for a strip, and clears all of them.
+    /// Returns the strongest pending request for a strip, and clears all requests for that strip.
     pub(super) fn take_request(&self, strip: usize) -> Request {
         let bit = 1 << strip;
         let take = |strips: &AtomicU64| strips.fetch_and(!bit, Ordering::Relaxed) & bit != 0;
@@ -338,7 +343,8 @@ impl Screen {
 }
 
 const ALL_STRIPS: u64 = u64::MAX;
-/// Pixels of 1920x1080, which every page that decodes at all is assumed to show.
+/// Most pixels of a picture until the screen has reported its own limit: those of 1920x1080, which
+/// every page that decodes at all is assumed to show.
 const PIXELS_UNTOLD: u32 = 1920 * 1080;
 /// Greatest factor by which pictures are reduced for the screen; the links' budget may reduce them
 /// by up to 3 in addition.

@@ -460,7 +460,8 @@ const RATE_LEAST: f64 = 5.5;
 /// Lower bound of the rate while pictures can be reduced: below it, smaller pictures are better
 /// than fewer.
 const RATE_WHOLE: f64 = 7.4;
-/// Rate that the budget must pay for at the larger size before pictures are enlarged.
+/// Rate, in pictures per second, that the budget must pay for at the larger size before pictures
+/// are enlarged.
 const RATE_ENLARGED: f64 = 10.0;
 /// Greatest factor by which the budget reduces pictures: a third of 1280 pixels still has room for
 /// the stamp.
@@ -471,7 +472,8 @@ const REDUCED_BELOW: [f64; 2] = [800e3, 350e3];
 const SHOWN_UNKNOWN: f64 = 500e3;
 /// Initial picture rate, per second, unless the links have shown that they are fast.
 const RATE_FIRST: f64 = 12.0;
-/// Wait for the links' first shown rate, which takes one round trip after the first answer.
+/// Time for which a new session waits for the links' first shown rate before it begins without one;
+/// the links need one round trip after the first answer.
 const SHOWN_WITHIN: Duration = Duration::from_millis(150);
 /// Exponent of the reduction in the bytes it saves: pictures of half the width and height are
 /// assumed to need 2.6 times fewer bytes at the same quantizer. Errors are compensated by the wait
@@ -508,8 +510,8 @@ const SHOWN_SHARE: f64 = 0.5;
 /// Time in which the initial rate doubles: three round trips of a mobile link, so that an overload
 /// shows before the next step.
 const RAMP_DOUBLING: Duration = Duration::from_millis(150);
-/// Factor by which steps are slower beyond the shown rate: the backlog of one step too many lasts
-/// for seconds.
+/// Factor by which the initial rate's growth is slower beyond the rate that the links have shown:
+/// the backlog of one step too many lasts for seconds.
 const BEYOND_SHOWN: f64 = 3.0;
 /// Time for which a session's links count as new: over fast links a session has its full rate by
 /// then.

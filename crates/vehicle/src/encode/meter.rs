@@ -12,7 +12,8 @@ pub struct Meter {
     pub slices_sent: AtomicU64,
     /// Slices not sent, because the queue of the event loop was full.
     pub slices_refused: AtomicU64,
-    /// Strips that were not encoded because they would have been late.
+    /// Strips that were not encoded because they would have been late, or because nothing may be
+    /// sent.
     pub strips_held: AtomicU64,
     /// Slices that could not be encoded.
     pub slices_failed: AtomicU64,

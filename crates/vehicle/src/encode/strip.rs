@@ -90,7 +90,7 @@ impl StripCoder {
 
     /// Handles the operator's latest report of this strip: the newest clean picture counts as
     /// acknowledged. If the strip is corrupt by a loss without a recovery since, the next picture
-    /// begins one.
+    /// begins one. A loss that needed no recovery is noted, once, for the cost of losses.
     pub fn handle_report(&mut self, report: &StripReport) {
         let back = |before: Option<u8>| Some(report.newest.wrapping_sub(before?.into()));
         if let (Codec::Own { encoder, coded }, Some(clean)) =
@@ -117,7 +117,8 @@ impl StripCoder {
         self.recovering_from.is_none_or(|from| !is_before(lost, from))
     }
 
-    /// Codes the strip's next picture within its share of `budget`.
+    /// Codes the strip's next picture within its share of `budget`. A corrupt strip, or one
+    /// requested to recover, recovers by its encoder's own method unless an IDR is coded.
     ///
     /// An IDR requested by the vehicle is coded unless one was coded in the last 200 ms. One
     /// requested by the receiver is coded if the strip is corrupt or the last IDR is at least 1 s
