@@ -30,7 +30,7 @@ impl Facts {
         Self { system, turn: 0 }
     }
 
-    /// Returns the record due in this turn, if one is; call it 20 times per second.
+    /// Returns the record that is due at this call, if one is; call it 20 times per second.
     pub(crate) fn next(
         &mut self,
         config: &Config,

@@ -168,8 +168,8 @@ impl GuardClient {
         }
     }
 
-    /// Proposes to the guard at `address` every 10 ms until `stop` is set; `follow` receives each
-    /// state of the machine.
+    /// Proposes to the guard at `address` every 10 ms until `stop` is set, but nothing while the
+    /// rest of the process gives no sign of life; `follow` receives each state of the machine.
     pub fn run(
         &self,
         address: &Address,

@@ -25,7 +25,8 @@ struct State {
     /// Numbers of the newest questions with their arrival times.
     arrivals: VecDeque<(u64, Instant)>,
     refusal: Option<String>,
-    /// Value of [`Health::control_refused`] at the probe's first turn; `None` before.
+    /// Value of [`Health::control_refused`] at the probe's first call of [`Probe::turn`], with
+    /// which later values are compared; `None` before.
     refused_before: Option<u64>,
     answered_at: Instant,
 }
@@ -41,7 +42,7 @@ pub struct Health {
     pub control_refused: u64,
 }
 
-/// Result of one turn.
+/// Result of one call of [`Probe::turn`]: the datagram size to use, and the answer that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// Largest datagram to send from now on.
@@ -78,8 +79,9 @@ impl Probe {
         *self.state() = State::default();
     }
 
-    /// Returns the result at `now`; `None` without a probe. When a probe ends or its hold time
-    /// passes, one more result restores the configured size.
+    /// Returns the datagram size to use at `now` and the answer that is due; `None` without a
+    /// probe. When a probe ends or its hold time passes, one more result restores the configured
+    /// size.
     pub fn turn(&self, health: Health, now: Instant) -> Option<Turn> {
         let mut state = self.state();
         let (bytes, until) = state.asked?;

@@ -111,7 +111,8 @@ impl Moving {
     }
 }
 
-/// Number of consecutive picture intervals that a camera may be late.
+/// Number of picture intervals without a picture after which a camera counts as stopped, unless
+/// [`TIMEOUT_MIN`] is longer.
 const PICTURES_MISSING: u32 = 4;
 /// Greatest picture interval that the timeout is computed from, for slow cameras.
 const PERIOD_MAX: Duration = Duration::from_secs(1);
