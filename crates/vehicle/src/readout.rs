@@ -38,7 +38,7 @@ pub struct Readout {
     taken_at: Option<Instant>,
 }
 
-/// Progress of the reading.
+/// Message from the camera to the encoder about the reading of one strip.
 #[derive(Debug)]
 enum Progress {
     /// Buffer of the strip, handed over in full; none of its rows counts as read.

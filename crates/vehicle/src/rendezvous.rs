@@ -44,7 +44,7 @@ pub(crate) struct Rendezvous {
 /// The vehicle's own parts, which messages of the switchboard act on.
 #[derive(Clone, Copy)]
 pub(crate) struct Own<'a> {
-    /// Settings.
+    /// Settings of this vehicle.
     pub config: &'a Config,
     /// Key of this vehicle.
     pub identity: &'a Identity,
@@ -52,7 +52,7 @@ pub(crate) struct Own<'a> {
     pub driver: &'a Driver,
     /// Guard, and state that telemetry reports.
     pub reporter: &'a Reporter,
-    /// Clock.
+    /// Clock of this process, for all instants here.
     pub clock: Clock,
 }
 
@@ -429,7 +429,8 @@ fn some_of_each(mut direct: Vec<Route>, mut relayed: Vec<Route>) -> Vec<Route> {
 
 /// Maximum of links over TLS per session.
 const STREAMS_MAX: usize = 4;
-/// Time in which a stopping machine stands, from any speed of a road vehicle at 2 m/s^2.
+/// Time after an order to end the drive at which the sessions end even without a report of
+/// standstill: by then a machine stands, from any speed of a road vehicle at 2 m/s^2.
 const STANDSTILL_MAX: Duration = Duration::from_secs(30);
 
 #[cfg(test)]

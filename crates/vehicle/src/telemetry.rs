@@ -53,7 +53,7 @@ pub struct Reporter {
     pub orders: Arc<orders::Counters>,
 }
 
-/// Values measured over the time between two reports.
+/// Values measured about once per second, over the second before, and the number of reports.
 #[derive(Clone, Debug, Default)]
 pub struct Recent {
     sequence: u64,

@@ -341,7 +341,8 @@ fn deadline_ms() -> u64 {
 
 /// Maximum of topics: one poll of all of them fills a sixteenth of the event loop's queue.
 const TOPICS_MAX: usize = 8;
-/// Least interval between two answers: ten per second suffice for a program that adapts to them.
+/// Least interval between two answers to a topic's program, within which further refusals get none:
+/// ten per second suffice for a program that adapts to them.
 const ANSWER_INTERVAL: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(5);
 /// Maximum of units read of a topic per poll: 400 per second.

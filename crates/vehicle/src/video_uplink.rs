@@ -97,5 +97,6 @@ pub(crate) async fn open(open: &std::sync::Arc<OpenSensor>) -> anyhow::Result<Bo
     }
 }
 
-/// Time for which the threads' end is awaited: a picture's time plus a margin.
+/// Time for which the end of the threads is awaited before the restart: a picture's time plus a
+/// margin.
 const END_MAX: Duration = Duration::from_millis(500);
