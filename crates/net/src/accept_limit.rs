@@ -91,8 +91,8 @@ pub struct Caller {
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// Rises with each change of phase and each part of an answer that was written: the deadline
-    /// then restarts.
+    /// Number of changes of phase, and of parts of an answer that were written; the deadline
+    /// restarts with each.
     turn: u64,
     waker: Option<Waker>,
 }
@@ -486,9 +486,10 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// Pause after a failed accept call: time for a connection to end and release the resource that the
 /// kernel lacked.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Maximum wait for evicted connections to be closed: one turn of a busy process, and more.
+/// Maximum time for which no connection is accepted while evicted ones are being closed: longer
+/// than a busy process takes to close one.
 const CLOSE_MAX: Duration = Duration::from_millis(100);
-/// Interval at which that is checked.
+/// Interval at which it is checked whether the evicted connections are closed.
 const CLOSE_POLL: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

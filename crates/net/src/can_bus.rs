@@ -43,7 +43,7 @@ enum Socket {
 /// An identifier whose frames are received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Accepted {
-    /// The number, of 11 or 29 bits.
+    /// Identifier, of 11 or 29 bits.
     pub id: u32,
     /// True if the identifier has 29 bits.
     pub is_extended: bool,
@@ -56,7 +56,8 @@ pub enum Received {
     Frame {
         /// Length in the buffer in bytes.
         length: usize,
-        /// Time since its arrival in the kernel; zero for a datagram, of which it is not known.
+        /// Time since the frame arrived in the kernel; zero for a datagram, whose arrival time is
+        /// not known.
         age: Duration,
     },
     /// A report that the controller is off the bus after too many errors.
@@ -70,13 +71,13 @@ pub enum Received {
 /// Fate of a frame that was given to a bus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
-    /// The kernel sends it.
+    /// The kernel has accepted the frame.
     Accepted,
     /// The transmit queue is full (`ENOBUFS`): the frame is not sent, and may be given again.
     Full,
 }
 
-/// Ends a wait of [`wait`] from another thread. Clones wake the same wait.
+/// A handle that ends a [`wait`] from another thread; clones end the same wait.
 #[derive(Clone, Debug)]
 pub struct Waker(Arc<OwnedFd>);
 
@@ -97,7 +98,8 @@ impl Bus {
         }
     }
 
-    /// Sends a frame; one that is no frame is refused by the kernel.
+    /// Sends a frame. Bytes that are no frame are refused by a CAN interface, but sent to a
+    /// simulator.
     ///
     /// # Errors
     /// Those of the system: the bus is down or gone, or the frame is of CAN FD and the interface
@@ -239,7 +241,8 @@ fn lay_out(frame: &CanAnyFrame, buffer: &mut [u8; Bus::BYTES_MAX]) -> usize {
     length
 }
 
-/// Returns a frame with its identifier in the byte order of this computer.
+/// Returns `frame`, whose identifier is little-endian, with the identifier in this computer's byte
+/// order.
 fn in_kernel_order(frame: &[u8]) -> Vec<u8> {
     let mut frame = frame.to_vec();
     if let Some(id) = frame.first_chunk_mut::<4>() {

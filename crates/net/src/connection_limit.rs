@@ -78,8 +78,8 @@ impl<K: Copy + Ord> ConnectionLimit<K> {
         (place, evicted)
     }
 
-    /// Evicts the oldest unproven connection, if there is one: the process has no file left for
-    /// another.
+    /// Evicts the oldest unproven connection, because the process has no file left for another, and
+    /// returns its place; `None` if there is none.
     pub fn evict(&mut self) -> Option<Place> {
         let evicted = self.oldest_of(0, Holder::is_unproven)?;
         self.turned_away += 1;
@@ -158,7 +158,8 @@ pub(crate) const NETWORK_MAX: usize = 64;
 /// Maximum unproven connections in total: each handshake takes a few hundred milliseconds over a
 /// mobile link.
 pub(crate) const UNPROVEN_MAX: usize = 256;
-/// Limit of a process with very few files: the connections that a browser opens at once.
+/// Minimum of both limits on unproven connections, in a process with very few files: the
+/// connections that a browser opens at once.
 const UNPROVEN_MIN: usize = 8;
 /// Maximum connections per key: one, its successor after a restart, and two that are being closed.
 const KEY_MAX: usize = 4;

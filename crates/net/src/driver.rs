@@ -38,7 +38,8 @@ pub enum Output<'a> {
     Event(Event, &'a Session),
     /// A unit that cannot be sent: there is no session, no link, or no room for it in time.
     Refused(ChannelNumber, &'a [u8], SendError),
-    /// Every tenth of a second: the session, the links through relays, and the loop's own drops.
+    /// Every tenth of a second while there is a session: the session, the links through relays, and
+    /// the loop's own drops.
     Tick(&'a Session, &'a [relay::LegView], &'a Drops),
 }
 
@@ -522,7 +523,8 @@ impl EventLoop {
         Some((route, if relays.has_route(route) { Ecn::NotEct } else { ecn }))
     }
 
-    /// Checks for a changed NAT mapping or a lost path while the peer is silent, and reacts.
+    /// Queries servers, relays and standby links while the peer is silent, which shows a changed
+    /// NAT mapping or a lost path. Reports each socket whose address has changed to the sessions.
     fn follow(&mut self, now: Instant) {
         if self.unheard_at().is_some_and(|at| at <= now) {
             self.reach.hurry(now);

@@ -76,7 +76,8 @@ fn link(datagram: &[u8]) -> u8 {
 /// Maximum entries: the sixteen links of a session, each before and after a change of address, and
 /// those of the successor session.
 const ENTRIES_MAX: usize = 64;
-/// Silence after which the address may be the cause. A live link has at least five pings a second.
+/// Time without a datagram from a link after which the kernel chooses the source address again: the
+/// called one may be the cause. A live link has at least five pings a second.
 const HEARD_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ impl Page {
         self.add(name, unit, help, Samples::Counters(samples.into_iter().collect()));
     }
 
-    /// Renders the page.
+    /// Returns the page as OpenMetrics text.
     pub fn finish(self) -> String {
         let mut registry = Registry::with_prefix(self.prefix);
         registry.register_collector(Box::new(self));

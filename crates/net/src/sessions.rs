@@ -14,10 +14,10 @@ use tautline_units::{Bitrate, ByteCount, Ecn, Instant};
 /// live session, by [`Handle::end_sessions`]. Restarts, repeated failures and wrong messages of the
 /// control plane therefore cannot: sessions that it starts run as successors. A successor replaces
 /// a session
-/// - with the same peer, when the old one has fallen silent and the new one is established: the
+/// - with the same peer, when the old one has fallen silent and a link of the new one is up: the
 ///   peer has restarted;
-/// - with another peer, when the new one is established and its own condition holds: see
-///   [`Handle::introduce`]; or when nothing has arrived from the old peer for ten seconds.
+/// - with another peer, when a link of the new one is up, and either its own condition holds (see
+///   [`Handle::introduce`]) or nothing has arrived from the old peer for ten seconds.
 ///
 /// A successor with the same peer is discarded if the old session lives for ten more seconds: both
 /// ends still receive each other, so neither has restarted.
@@ -40,7 +40,8 @@ pub(crate) struct Sessions {
     units_of_successor: u64,
 }
 
-/// Condition, evaluated repeatedly, for replacing a session with another peer.
+/// Condition, evaluated repeatedly, under which a session may end, or be replaced by one with
+/// another peer.
 pub(crate) struct Condition(Box<dyn Fn() -> bool + Send>);
 
 #[derive(Debug)]
@@ -96,8 +97,8 @@ impl Sessions {
         self.present.as_mut()
     }
 
-    /// Returns the successor session, if it is established and has another peer than the current
-    /// one.
+    /// Returns the successor session, if one of its links is up and it has another peer than the
+    /// current one.
     pub(crate) fn waiting_mut(&mut self) -> Option<&mut Session> {
         let present = self.present.as_ref()?.peer();
         let successor = &mut self.successor.as_mut()?.session;
@@ -116,7 +117,8 @@ impl Sessions {
         }
     }
 
-    /// Handles a datagram; returns `false` if there is no session at all.
+    /// Passes a datagram to the session that it is addressed to, by default the current one;
+    /// returns `false` if there is no session at all.
     pub(crate) fn handle_datagram(
         &mut self,
         route: Route,
@@ -160,28 +162,32 @@ impl Sessions {
         }
     }
 
-    /// Handles a change of a socket's address; relays that know the new one are at `relayed`.
+    /// Passes a change of a socket's address to every session; relays that know the new one are at
+    /// `relayed`.
     pub(crate) fn handle_moved(&mut self, socket: u8, relayed: &[Route], now: Instant) {
         for session in self.all_mut() {
             session.handle_moved(socket, relayed, now);
         }
     }
 
-    /// Checks the candidate pairs on standby: the peer has been silent for a while.
+    /// Makes pings due on the standby links of every session, because the peer has been silent for
+    /// a while.
     pub(crate) fn hurry(&mut self, now: Instant) {
         for session in self.all_mut() {
             session.hurry(now);
         }
     }
 
-    /// Handles the kernel's report that a datagram exceeds the MTU towards `route`.
+    /// Passes the kernel's report that a datagram of `length` exceeds the MTU towards `route` to
+    /// every session.
     pub(crate) fn handle_too_large(&mut self, route: Route, length: ByteCount, now: Instant) {
         for session in self.all_mut() {
             session.handle_too_large(route, length, now);
         }
     }
 
-    /// Handles a report that the stream of `route` is blocked or writable again.
+    /// Passes the report that the stream of `route` is blocked, or writable again, to every
+    /// session.
     pub(crate) fn handle_blocked(&mut self, route: Route, is_blocked: bool, now: Instant) {
         for session in self.all_mut() {
             session.handle_blocked(route, is_blocked, now);

@@ -31,7 +31,8 @@ pub(crate) struct Slot {
     /// Reason of the last refusal, until a datagram is sent.
     refusal: Option<io::Error>,
     refusals: LogLimit,
-    /// Last logged reason for the missing socket; `None` before the first.
+    /// Last logged reason why there is no socket; `None` before the first, and once the socket is
+    /// open again.
     told: Option<String>,
     called: LocalAddresses,
 }

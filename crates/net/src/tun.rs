@@ -115,7 +115,7 @@ impl Device {
         Ok(Self(device.with_context(|| format!("cannot make TUN device {name} in {at}"))?))
     }
 
-    /// Reads the next packet that the kernel sends through it.
+    /// Reads the next packet that the kernel sends through the device; returns its length in bytes.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if no packet is waiting.

@@ -218,7 +218,7 @@ struct Task {
     backoff: Backoff,
 }
 
-/// The application has closed the client or dropped the events.
+/// The end of the client, which the application has closed or whose events it has dropped.
 struct Ended;
 
 impl Task {
@@ -350,7 +350,8 @@ const RETRY_MIN: Duration = Duration::from_millis(200);
 /// Maximum delay between two attempts: long enough that attempts to reach an absent server cost
 /// almost nothing.
 const RETRY_MAX: Duration = Duration::from_secs(3);
-/// Duration after which a connection counts as stable: its end is no sign of trouble.
+/// Duration after which a connection counts as stable: the delay before the next attempt is then
+/// [`RETRY_MIN`] again.
 const SETTLED: Duration = Duration::from_secs(3);
 /// Maximum of queued frames, and of queued events: some seconds of the control plane's traffic.
 const QUEUE_FRAMES_MAX: usize = 64;

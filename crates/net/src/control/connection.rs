@@ -34,7 +34,8 @@ pub struct Receiver {
 }
 
 impl Connection {
-    /// Wraps a stream after its handshake; `address` names the other end in errors.
+    /// Wraps a stream after its handshake; `address` names the other end in errors. Fails if that
+    /// end speaks another protocol or has shown no usable key.
     pub(super) fn new(stream: TlsStream<TcpStream>, address: &str) -> Result<Self, Error> {
         let (tcp, session) = stream.get_ref();
         let ends = tcp.local_addr().and_then(|local| Ok((local, tcp.peer_addr()?)));

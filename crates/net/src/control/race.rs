@@ -57,7 +57,7 @@ impl Sources {
     /// of them.
     ///
     /// Consecutive attempts differ in their path and, if there are several, in their address: a
-    /// dead link or a dead family delays the race by at most one turn.
+    /// dead link or a dead family delays the next attempt by at most [`STAGGER`].
     pub(super) fn race(&self, addresses: &[SocketAddr], now: Instant) -> Race {
         let mut sources: Vec<usize> = (0..self.failures.len()).collect();
         sources.sort_by_key(|source| self.failures[*source]);

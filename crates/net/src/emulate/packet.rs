@@ -51,7 +51,7 @@ fn version_of(packet: &[u8]) -> Option<Version> {
     }
 }
 
-/// Offset of the header's checksum.
+/// Offset in bytes of the checksum in an IPv4 header.
 const IPV4_CHECKSUM_AT: usize = 10;
 
 #[cfg(test)]

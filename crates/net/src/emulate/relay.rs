@@ -62,11 +62,11 @@ enum Kind {
 /// Packets of one direction that passed the model but were not sent, by reason.
 #[derive(Clone, Copy, Debug, Default)]
 struct RelayDrops {
-    /// No client has sent anything yet.
+    /// Packets to the client before it has sent anything, so that its address is unknown.
     no_client: u64,
-    /// The far end has no open socket (ICMP).
+    /// Packets to a far end that has no open socket (ICMP).
     refused: u64,
-    /// The kernel refused to send: full buffers, no route.
+    /// Packets that the kernel refused to send for another reason: full buffers, no route.
     send: u64,
 }
 

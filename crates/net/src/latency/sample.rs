@@ -21,7 +21,7 @@ pub struct Sample {
     pub seen_at: Option<Duration>,
     /// Arrival time of the answer, in Unix time by the clock of the probe's sender.
     pub back_at: Duration,
-    /// Time between arrival and answer, as reported by the far end.
+    /// Time from the probe's arrival to its answer, as reported by the far end.
     pub held: Duration,
     /// One-way delays; `None` if the two clocks were not compared.
     pub one_way: Option<OneWay>,

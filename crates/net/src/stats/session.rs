@@ -223,9 +223,9 @@ fn millis(duration: Duration) -> f32 {
     duration.as_secs_f32() * 1e3
 }
 
-/// Maximum channels in a snapshot; those opened later are left out.
+/// Maximum channels in a snapshot; those with the highest numbers are left out.
 const CHANNELS_MAX: usize = 32;
-/// Time span of rates and of the loss of sent packets: as long as a reader needs.
+/// Time span of a link's rates and losses: as long as a reader needs.
 const RATE_SPAN: Duration = Duration::from_secs(1);
 /// Time span of the loss of units, which is rare: over a second its share would be zero or high.
 const SHARE_SPAN: Duration = Duration::from_secs(10);

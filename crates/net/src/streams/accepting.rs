@@ -54,5 +54,6 @@ impl Accepting {
     }
 }
 
-/// Time for a connection to end and release the resource that the kernel lacked.
+/// Time after a failed accept call in which no other is made: a connection may end and release the
+/// resource that the kernel lacked.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -271,7 +271,8 @@ impl Connection {
     }
 }
 
-/// Converts a TLS error.
+/// Returns the reason of a connection's end by a TLS error: [`End::Refused`] if the other end
+/// denied access, otherwise [`End::Tls`].
 fn tls_end(remote: SocketAddr, error: rustls::Error) -> End {
     if error == rustls::Error::AlertReceived(AlertDescription::AccessDenied) {
         return End::Refused;
