@@ -304,7 +304,7 @@ impl<P> Link<P> {
         Ecn::Ce
     }
 
-    /// Accepts a packet of `len` bytes.
+    /// Takes a packet of `len` bytes into the link, or drops it.
     ///
     /// The fate of every packet is decided here, so that a log can record it. A packet lost in
     /// transit still takes its queue space and its share of the capacity. `len` excludes headers:

@@ -205,7 +205,7 @@ impl Join {
 }
 
 /// Maximum datagrams a node may send, or timeouts it may request, at one instant. Above this, the
-/// node is in an endless loop.
+/// world panics, because the node is in an endless loop.
 const TURNS_MAX: u32 = 100_000;
 
 /// Maximum number of kept buffers. Only long fat links have more datagrams in flight.

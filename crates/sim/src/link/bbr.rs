@@ -44,7 +44,7 @@ pub(super) struct Flow {
     rtt_min_at: u64,
     /// Rate at the last growth of 25 % in startup, in packets per nanosecond.
     rate_full: f64,
-    /// Round trips of the startup since that growth.
+    /// Number of round trips of the startup since the rate last grew by 25 %.
     rounds_full: u32,
     /// Congestion window of the flow in packets.
     window: f64,
@@ -177,7 +177,7 @@ impl Flow {
     }
 
     /// Marks the pipe as filled once the rate has grown by less than 25 % for three round trips.
-    /// Called at the begin of each round trip of the startup.
+    /// Called at the beginning of each round trip of the startup.
     fn look_whether_full(&mut self) {
         if self.rate() >= self.rate_full * GROWS {
             (self.rate_full, self.rounds_full) = (self.rate(), 0);
