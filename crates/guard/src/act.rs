@@ -117,6 +117,16 @@ numbered! {
         LatchNotKept = 18,
         /// The machine has no wheels that turn at standstill: a check would move all of it.
         NoSteering = 19,
+        /// The machine's description of its axes and actions has not arrived completely.
+        Description = 20,
+        /// The machine declares no such action, or not as one that is requested.
+        UnknownAction = 21,
+        /// The machine has not answered the previous request yet.
+        Busy = 22,
+        /// The machine refused the request.
+        MachineRefused = 23,
+        /// The machine did not answer the request within a second.
+        NoAnswer = 24,
     }
 }
 

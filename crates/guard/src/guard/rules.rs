@@ -89,7 +89,7 @@ impl Guard {
         if implausible.is_some() {
             return implausible;
         }
-        // An unnamed fault may be an important one, so it stops the machine.
+        // A fault without a name may not matter, so it alone stops nothing.
         if !faults.without(Fault::Other).is_empty() || !self.tells_motion(machine) {
             return Some(Why::new(Cause::MachineFault, faults.bits() as f32, 0.0));
         }
