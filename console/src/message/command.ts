@@ -7,6 +7,7 @@ import * as flatbuffers from 'flatbuffers';
 import { Act } from './act.js';
 import { Controls } from './controls.js';
 import { DeadMan } from './dead-man.js';
+import { Twist } from './twist.js';
 
 
 /**
@@ -108,8 +109,16 @@ signals():number {
   return offset ? this.bb!.readUint32(this.bb_pos + offset) : 0;
 }
 
+/**
+ * Wanted motion of a machine that a twist moves; absent: no motion.
+ */
+twist(obj?:Twist):Twist|null {
+  const offset = this.bb!.__offset(this.bb_pos, 22);
+  return offset ? (obj || new Twist()).__init(this.bb_pos + offset, this.bb!) : null;
+}
+
 static startCommand(builder:flatbuffers.Builder) {
-  builder.startObject(9);
+  builder.startObject(10);
 }
 
 static addControls(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset) {
@@ -146,6 +155,10 @@ static addSuccessor(builder:flatbuffers.Builder, successor:bigint) {
 
 static addSignals(builder:flatbuffers.Builder, signals:number) {
   builder.addFieldInt32(8, signals, 0);
+}
+
+static addTwist(builder:flatbuffers.Builder, twistOffset:flatbuffers.Offset) {
+  builder.addFieldStruct(9, twistOffset, 0);
 }
 
 static endCommand(builder:flatbuffers.Builder):flatbuffers.Offset {

@@ -15,6 +15,10 @@ pub struct Twist {
 impl Twist {
     /// No motion.
     pub const ZERO: Self = Self { forward: 0.0, sideways: 0.0, yaw_rate: 0.0 };
+    /// Maximum speed in either direction in m/s: faster than any machine driven by sight.
+    pub const SPEED_MOST: f32 = 150.0;
+    /// Maximum yaw rate in rad/s: sixteen turns a second.
+    pub const YAW_RATE_MOST: f32 = 100.0;
 
     /// Returns this twist with every value in range: what is not a number becomes 0.
     pub fn sane(self) -> Self {
@@ -23,9 +27,9 @@ impl Twist {
             false => value.clamp(-most, most),
         };
         Self {
-            forward: within(self.forward, SPEED_MOST),
-            sideways: within(self.sideways, SPEED_MOST),
-            yaw_rate: within(self.yaw_rate, YAW_RATE_MOST),
+            forward: within(self.forward, Self::SPEED_MOST),
+            sideways: within(self.sideways, Self::SPEED_MOST),
+            yaw_rate: within(self.yaw_rate, Self::YAW_RATE_MOST),
         }
     }
 
@@ -59,11 +63,6 @@ impl Twist {
     }
 }
 
-/// Maximum speed in m/s: faster than any machine driven by sight.
-pub(crate) const SPEED_MOST: f32 = 150.0;
-/// Maximum yaw rate in rad/s: sixteen turns a second.
-pub(crate) const YAW_RATE_MOST: f32 = 100.0;
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -75,8 +74,9 @@ mod tests {
         fn any_bits_of_a_twist_become_sane(bits: [u32; 3]) {
             let [forward, sideways, yaw_rate] = bits.map(f32::from_bits);
             let sane = Twist { forward, sideways, yaw_rate }.sane();
-            prop_assert!(sane.forward.abs() <= SPEED_MOST && sane.sideways.abs() <= SPEED_MOST);
-            prop_assert!(sane.yaw_rate.abs() <= YAW_RATE_MOST);
+            prop_assert!(sane.forward.abs() <= Twist::SPEED_MOST);
+            prop_assert!(sane.sideways.abs() <= Twist::SPEED_MOST);
+            prop_assert!(sane.yaw_rate.abs() <= Twist::YAW_RATE_MOST);
             prop_assert_eq!(sane.sane(), sane);
         }
 

@@ -32,6 +32,8 @@ int main(int count, char **arguments) {
   const auto *controls = tautline::GetCommand(command.data())->controls();
   std::printf("command %llu %.9g %d\n", static_cast<unsigned long long>(controls->sequence()),
               controls->steering(), controls->emergency_stop());
+  if (const auto *twist = tautline::GetCommand(command.data())->twist())
+    std::printf("twist %.9g %.9g %.9g\n", twist->forward_mps(), twist->sideways_mps(), twist->yaw_rate());
 
   const auto told = bytes_of(folder + "telemetry.bin");
   flatbuffers::Verifier of_told(told.data(), told.size());

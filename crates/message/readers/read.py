@@ -20,8 +20,10 @@ from tautline.Telemetry import Telemetry
 def main(folder):
     bytes_of = lambda name: (folder / name).read_bytes()
 
-    controls = Command.GetRootAs(bytes_of("command.bin")).Controls()
+    command = Command.GetRootAs(bytes_of("command.bin"))
+    controls, twist = command.Controls(), command.Twist()
     print("command", controls.Sequence(), controls.Steering(), int(controls.EmergencyStop()))
+    print("twist %.9g %.9g %.9g" % (twist.ForwardMps(), twist.SidewaysMps(), twist.YawRate()))
 
     telemetry = Telemetry.GetRootAs(bytes_of("telemetry.bin"))
     print("telemetry", telemetry.Sequence(), telemetry.StatusLength(), telemetry.ModeReason().decode())

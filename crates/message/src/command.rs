@@ -1,6 +1,6 @@
 use flatbuffers::FlatBufferBuilder;
-use tautline_guard::Gear;
 use tautline_guard::frame::DeadMan;
+use tautline_guard::{Gear, Twist};
 use tautline_units::Instant;
 
 use crate::Error;
@@ -45,6 +45,8 @@ pub struct Command {
     pub successor: u64,
     /// Bits for horn and lights: see the schema.
     pub signals: u32,
+    /// Motion that the person requests of a machine that a twist moves.
+    pub twist: Twist,
 }
 
 codec!(Command);
@@ -62,6 +64,8 @@ impl Command {
         );
         let act =
             self.act.map(|act| wire_command::Act::new(act.number, act.stop, act.deed.to_wire()));
+        let Twist { forward, sideways, yaw_rate } = self.twist;
+        let twist = wire_command::Twist::new(forward, sideways, yaw_rate);
         let arguments = wire_command::CommandArgs {
             controls: Some(&controls),
             console: self.console,
@@ -72,6 +76,7 @@ impl Command {
             absences: self.absences,
             successor: self.successor,
             signals: self.signals,
+            twist: (self.twist != Twist::ZERO).then_some(&twist),
         };
         let root = Root::create(builder, &arguments);
         wire_command::finish_command_buffer(builder, root);
@@ -99,8 +104,19 @@ impl Command {
             absences: root.absences(),
             successor: root.successor(),
             signals: root.signals(),
+            twist: root.twist().map_or(Ok(Twist::ZERO), twist)?,
         })
     }
+}
+
+/// Returns a twist with every value within its bounds.
+fn twist(twist: &wire_command::Twist) -> Result<Twist, Error> {
+    let within = |field, value, most: f32| number(field, value, -most, most);
+    Ok(Twist {
+        forward: within("twist.forward_mps", twist.forward_mps(), Twist::SPEED_MOST)?,
+        sideways: within("twist.sideways_mps", twist.sideways_mps(), Twist::SPEED_MOST)?,
+        yaw_rate: within("twist.yaw_rate", twist.yaw_rate(), Twist::YAW_RATE_MOST)?,
+    })
 }
 
 /// A deliberate act, repeated in every command until the guard reports it done or refused.

@@ -13,7 +13,7 @@ use std::process::Command as Process;
 
 use serde_json::json;
 use tautline_guard::frame::Status;
-use tautline_guard::{Gear, frame};
+use tautline_guard::{Gear, Twist, frame};
 use tautline_message::snapshot::{End, ProcessStats, Value};
 use tautline_message::{
     Command, LinkState, OperatorStatus, SessionState, Sight, Snapshot, StatusFrame, Telemetry,
@@ -63,6 +63,7 @@ fn a_new_reader_reads_a_command_of_an_old_writer() {
     let read = Command::decode(COMMAND).unwrap();
     assert_eq!((read.sequence, read.steering, read.gear), (5, -0.5, Gear::Reverse));
     assert!(read.emergency_stop);
+    assert_eq!(read.twist, Twist::ZERO);
 }
 
 #[test]
@@ -102,7 +103,9 @@ fn an_old_reader_reads_a_snapshot_of_a_new_writer() {
 #[test]
 #[ignore = "needs ./setup flatbuffers; make unit runs it"]
 fn an_old_reader_reads_a_command_of_a_new_writer() {
-    let old = as_old("command", &Command::decode(COMMAND).unwrap().encode());
+    let twist = Twist { forward: 0.5, ..Twist::ZERO };
+    let command = Command { twist, ..Command::decode(COMMAND).unwrap() };
+    let old = as_old("command", &command.encode());
     let controls = &old["controls"];
     assert_eq!((&controls["sequence"], &controls["steering"]), (&json!(5), &json!(-0.5)));
     assert_eq!(controls["emergency_stop"], true);

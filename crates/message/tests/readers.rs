@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command as Process;
 
-use tautline_guard::Gear;
+use tautline_guard::{Gear, Twist};
 use tautline_message::point_cloud::Point;
 use tautline_message::snapshot::{End, ProcessStats, Value};
 use tautline_message::{Command, PointCloud, Snapshot, Telemetry, schema};
@@ -63,6 +63,7 @@ fn messages() -> tempfile::TempDir {
         brake: 1.0,
         gear: Gear::Drive,
         emergency_stop: true,
+        twist: Twist { forward: 0.5, sideways: -0.25, yaw_rate: 1.0 },
         ..Command::default()
     };
     let telemetry = Telemetry::decode(include_bytes!("evolution/telemetry.bin")).unwrap();
@@ -102,6 +103,7 @@ fn output(mut process: Process) -> String {
 }
 
 const EXPECTED: &str = "command 77 -0.5 1\n\
+    twist 0.5 -0.25 1\n\
     telemetry 9 247 commands are fresh\n\
     value battery 48.5 V\n\
     cloud 100 5100\n";

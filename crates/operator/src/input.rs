@@ -114,7 +114,7 @@ impl Input {
         self.driven_at = now;
         let command = match driver {
             // No console drives, so only an emergency stop is accepted, from any console.
-            0 => Command { throttle: 0.0, brake: 1.0, cited: 0, act: None, ..command },
+            0 => stop_alone(&command),
             _ => self.bystander.add_to(command, now),
         };
         self.send_command(command, now);
@@ -130,8 +130,7 @@ impl Input {
             let count = if age.is_none() { &hub.commands_ahead } else { &hub.commands_stale };
             count.fetch_add(1, Ordering::Relaxed);
             if is_stop(&command) {
-                let stop = Command { throttle: 0.0, brake: 1.0, cited: 0, act: None, ..command };
-                self.send_dated(stop, now - STALE);
+                self.send_dated(stop_alone(&command), now - STALE);
             }
             return;
         };
@@ -190,6 +189,22 @@ impl Input {
     }
 }
 
+/// Returns what counts of a command that must not drive: whose it is, its emergency stop, and what
+/// prevents its person from driving. Every set point is left out, with the brake pressed.
+fn stop_alone(command: &Command) -> Command {
+    Command {
+        sent_at: command.sent_at,
+        brake: 1.0,
+        emergency_stop: command.emergency_stop,
+        console: command.console,
+        emergency_stop_number: command.emergency_stop_number,
+        dead_man: command.dead_man,
+        absences: command.absences,
+        successor: command.successor,
+        ..Command::default()
+    }
+}
+
 /// Returns whether a command asks for an emergency stop, by number or by flag.
 fn is_stop(command: &Command) -> bool {
     command.emergency_stop || command.emergency_stop_number != 0
@@ -240,6 +255,8 @@ mod tests {
     use std::sync::mpsc;
 
     use proptest::prelude::*;
+    use tautline_guard::Twist;
+    use tautline_message::{Act, Deed};
 
     use super::*;
     use crate::standing::Standing;
@@ -312,6 +329,55 @@ mod tests {
             if let Some(sent) = sent.filter(|sent| sent.throttle > 0.0) {
                 prop_assert!(zero + sent.sent_at.as_nanos() <= date, "younger than it is");
             }
+        }
+    }
+
+    proptest! {
+        /// Of a console that does not drive, and of a command that is too old or dated ahead, only
+        /// the emergency stop is forwarded.
+        #[test]
+        fn only_a_fresh_command_of_the_driver_has_a_set_point(
+            (drives, is_driver) in any::<(bool, bool)>(),
+            off in prop_oneof![Just(0), -600_000_000..200_000_000_i64],
+            emergency_stop in any::<bool>(),
+            emergency_stop_number in 0..2_u32,
+            numbers in prop::array::uniform5(0.1_f32..1.0),
+        ) {
+            let (mut input, units) = input();
+            let console = ConsoleId(NonZeroU64::new(7).unwrap());
+            let holder = drives.then_some(console);
+            input.handle_console(Holding { console: holder, successor: None });
+            let now = input.clock.unix_nanos(input.clock.now());
+            let [steering, throttle, forward, sideways, yaw_rate] = numbers;
+            input.handle_command(Command {
+                sent_at: Instant::from_nanos(now.saturating_add_signed(off)),
+                steering,
+                throttle,
+                emergency_stop,
+                console: if is_driver { 7 } else { 8 },
+                cited: 9,
+                act: Some(Act { number: 1, stop: 0, deed: Deed::Arm }),
+                emergency_stop_number,
+                signals: 1,
+                twist: Twist { forward, sideways, yaw_rate },
+                ..Command::default()
+            });
+            let sent = units.try_iter().filter(|(channel, _)| *channel == channels::COMMAND);
+            let sent: Vec<_> = sent.map(|(_, unit)| Command::decode(&unit).unwrap()).collect();
+            let has_set_points = |sent: &Command| {
+                sent.twist != Twist::ZERO || sent.throttle > 0.0 || sent.act.is_some()
+                    || sent.steering != 0.0 || sent.signals != 0 || sent.cited != 0
+            };
+            // The guard's limit of the age is 200 ms; a page's clock may be 50 ms ahead.
+            let is_late = !(-250_000_000..=50_000_000).contains(&off);
+            if !(drives && is_driver) || is_late {
+                prop_assert!(!sent.iter().any(has_set_points), "{sent:?}");
+            }
+            if drives && is_driver && off == 0 {
+                prop_assert!(sent.iter().all(|sent| sent.twist.yaw_rate == yaw_rate));
+                prop_assert_eq!(sent.len(), 1);
+            }
+            prop_assert!(emergency_stop_number == 0 || !drives || !is_driver || sent.len() == 1);
         }
     }
 

@@ -3,7 +3,7 @@
 use tautline_guard::act::{Act, Agreement, Deed};
 use tautline_guard::frame::{Absences, Command};
 use tautline_guard::identity::{ActNumber, Console, Stop, Tick};
-use tautline_guard::{Controls, Extra, Reported, Signals, Twist};
+use tautline_guard::{Controls, Extra, Reported, Signals};
 use tautline_message as message;
 use tautline_message::snapshot::Value;
 
@@ -26,7 +26,7 @@ pub(crate) fn proposed(command: &message::Command) -> Asked {
         gear: command.gear,
         parking_brake: false,
         signals: Signals::known(command.signals),
-        twist: Twist::ZERO,
+        twist: command.twist,
     };
     let console = Console::new(command.console);
     let driven = |console| Command {
@@ -71,6 +71,7 @@ pub(crate) fn extras(extras: &[Extra]) -> impl Iterator<Item = Value> + '_ {
 
 #[cfg(test)]
 mod tests {
+    use tautline_guard::Twist;
     use tautline_guard::frame::Absence;
     use tautline_message::snapshot::{End, ProcessStats};
 
@@ -85,12 +86,14 @@ mod tests {
             act: Some(act),
             absences: u32::MAX,
             signals: 1 | 1 << 31,
+            twist: Twist { forward: 0.5, sideways: -0.25, yaw_rate: 1.5 },
             ..message::Command::default()
         };
         let asked = proposed(&command);
         let driven = asked.command.unwrap();
         assert_eq!((driven.cited, driven.absences.iter().count()), (Tick::new(9), 5));
         assert_eq!(driven.controls.signals.iter().count(), 1);
+        assert_eq!(driven.controls.twist, command.twist);
         assert!(asked.act.is_none(), "a reset names its stop");
         // An absence that only a later build knows counts as an absence.
         for bit in 4..32 {

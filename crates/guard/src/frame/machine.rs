@@ -3,7 +3,7 @@ use tautline_units::Instant;
 use super::bytes::{Reader, Writer};
 use super::error::Error;
 use super::payload::{Frame, PAYLOAD_AT, TRAILING_BYTES};
-use crate::twist::{SPEED_MOST, YAW_RATE_MOST};
+use crate::twist::Twist;
 use crate::{Gear, MachineState, Place, Position, Reported};
 
 /// ```text
@@ -79,9 +79,9 @@ pub(super) fn read_machine(
     measured_at: Instant,
     reader: &mut Reader<'_>,
 ) -> Result<MachineState, Error> {
-    let speed = reader.f32_within(SPEED_MOST);
-    let sideways_speed = reader.f32_within(SPEED_MOST);
-    let yaw_rate = reader.f32_within(YAW_RATE_MOST);
+    let speed = reader.f32_within(Twist::SPEED_MOST);
+    let sideways_speed = reader.f32_within(Twist::SPEED_MOST);
+    let yaw_rate = reader.f32_within(Twist::YAW_RATE_MOST);
     let steering_angle = reader.f32_within(ANGLE_MOST);
     let gear = reader.choice(Gear::from_number)?;
     let (notices, faults, signals) = (reader.set()?, reader.set()?, reader.set()?);

@@ -763,6 +763,169 @@ impl<'a> Act {
 
 }
 
+/// Wanted motion of a machine that turns by its wheels' speeds or also drives sideways.
+// struct Twist, aligned to 4
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct Twist(pub [u8; 12]);
+impl Default for Twist { 
+  fn default() -> Self { 
+    Self([0; 12])
+  }
+}
+impl ::core::fmt::Debug for Twist {
+  fn fmt(&self, f: &mut ::core::fmt::Formatter) -> ::core::fmt::Result {
+    f.debug_struct("Twist")
+      .field("forward_mps", &self.forward_mps())
+      .field("sideways_mps", &self.sideways_mps())
+      .field("yaw_rate", &self.yaw_rate())
+      .finish()
+  }
+}
+
+impl ::flatbuffers::SimpleToVerifyInSlice for Twist {}
+impl<'a> ::flatbuffers::Follow<'a> for Twist {
+  type Inner = &'a Twist;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    unsafe { <&'a Twist>::follow(buf, loc) }
+  }
+}
+impl<'a> ::flatbuffers::Follow<'a> for &'a Twist {
+  type Inner = &'a Twist;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    unsafe { ::flatbuffers::follow_cast_ref::<Twist>(buf, loc) }
+  }
+}
+impl<'b> ::flatbuffers::Push for Twist {
+    type Output = Twist;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        let src = unsafe { ::core::slice::from_raw_parts(self as *const Twist as *const u8, <Self as ::flatbuffers::Push>::size()) };
+        dst.copy_from_slice(src);
+    }
+    #[inline]
+    fn alignment() -> ::flatbuffers::PushAlignment {
+        ::flatbuffers::PushAlignment::new(4)
+    }
+}
+
+impl<'a> ::flatbuffers::Verifiable for Twist {
+  #[inline]
+  fn run_verifier(
+    v: &mut ::flatbuffers::Verifier, pos: usize
+  ) -> Result<(), ::flatbuffers::InvalidFlatbuffer> {
+    v.in_buffer::<Self>(pos)
+  }
+}
+
+impl<'a> Twist {
+  #[allow(clippy::too_many_arguments)]
+  pub fn new(
+    forward_mps: f32,
+    sideways_mps: f32,
+    yaw_rate: f32,
+  ) -> Self {
+    let mut s = Self([0; 12]);
+    s.set_forward_mps(forward_mps);
+    s.set_sideways_mps(sideways_mps);
+    s.set_yaw_rate(yaw_rate);
+    s
+  }
+
+  /// Speed along the machine in m/s, forwards positive, -150 to 150.
+  pub fn forward_mps(&self) -> f32 {
+    let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[0..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<f32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_forward_mps(&mut self, x: f32) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[0..].as_mut_ptr(),
+        ::core::mem::size_of::<<f32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+  /// Speed across the machine in m/s, left positive, -150 to 150.
+  pub fn sideways_mps(&self) -> f32 {
+    let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[4..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<f32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_sideways_mps(&mut self, x: f32) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[4..].as_mut_ptr(),
+        ::core::mem::size_of::<<f32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+  /// Rate of turn in rad/s, counterclockwise seen from above, -100 to 100.
+  pub fn yaw_rate(&self) -> f32 {
+    let mut mem = ::core::mem::MaybeUninit::<<f32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    ::flatbuffers::EndianScalar::from_little_endian(unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        self.0[8..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        ::core::mem::size_of::<<f32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_yaw_rate(&mut self, x: f32) {
+    let x_le = ::flatbuffers::EndianScalar::to_little_endian(x);
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      ::core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[8..].as_mut_ptr(),
+        ::core::mem::size_of::<<f32 as ::flatbuffers::EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+}
+
 pub enum CommandOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
@@ -789,6 +952,7 @@ impl<'a> Command<'a> {
   pub const VT_ABSENCES: ::flatbuffers::VOffsetT = 16;
   pub const VT_SUCCESSOR: ::flatbuffers::VOffsetT = 18;
   pub const VT_SIGNALS: ::flatbuffers::VOffsetT = 20;
+  pub const VT_TWIST: ::flatbuffers::VOffsetT = 22;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -802,6 +966,7 @@ impl<'a> Command<'a> {
     let mut builder = CommandBuilder::new(_fbb);
     builder.add_successor(args.successor);
     builder.add_console(args.console);
+    if let Some(x) = args.twist { builder.add_twist(x); }
     builder.add_signals(args.signals);
     builder.add_absences(args.absences);
     builder.add_emergency_stop_number(args.emergency_stop_number);
@@ -887,6 +1052,14 @@ impl<'a> Command<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u32>(Command::VT_SIGNALS, Some(0)).unwrap()}
   }
+  /// Wanted motion of a machine that a twist moves; absent: no motion.
+  #[inline]
+  pub fn twist(&self) -> Option<&'a Twist> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<Twist>(Command::VT_TWIST, None)}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Command<'_> {
@@ -904,6 +1077,7 @@ impl ::flatbuffers::Verifiable for Command<'_> {
      .visit_field::<u32>("absences", Self::VT_ABSENCES, false)?
      .visit_field::<u64>("successor", Self::VT_SUCCESSOR, false)?
      .visit_field::<u32>("signals", Self::VT_SIGNALS, false)?
+     .visit_field::<Twist>("twist", Self::VT_TWIST, false)?
      .finish();
     Ok(())
   }
@@ -918,6 +1092,7 @@ pub struct CommandArgs<'a> {
     pub absences: u32,
     pub successor: u64,
     pub signals: u32,
+    pub twist: Option<&'a Twist>,
 }
 impl<'a> Default for CommandArgs<'a> {
   #[inline]
@@ -932,6 +1107,7 @@ impl<'a> Default for CommandArgs<'a> {
       absences: 0,
       successor: 0,
       signals: 0,
+      twist: None,
     }
   }
 }
@@ -978,6 +1154,10 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> CommandBuilder<'a, 'b, A> {
     self.fbb_.push_slot::<u32>(Command::VT_SIGNALS, signals, 0);
   }
   #[inline]
+  pub fn add_twist(&mut self, twist: &Twist) {
+    self.fbb_.push_slot_always::<&Twist>(Command::VT_TWIST, twist);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> CommandBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     CommandBuilder {
@@ -1005,6 +1185,7 @@ impl ::core::fmt::Debug for Command<'_> {
       ds.field("absences", &self.absences());
       ds.field("successor", &self.successor());
       ds.field("signals", &self.signals());
+      ds.field("twist", &self.twist());
       ds.finish()
   }
 }

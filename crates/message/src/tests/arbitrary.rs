@@ -8,7 +8,7 @@ use tautline_guard::act::{Answer, Blocker, Blockers, Outcome};
 use tautline_guard::config::Config;
 use tautline_guard::frame::{DeadMan, Status};
 use tautline_guard::identity::{ActNumber, Console, Tick};
-use tautline_guard::{Cause, Gear, Guard, Input, MachineState, Mode, Why};
+use tautline_guard::{Cause, Gear, Guard, Input, MachineState, Mode, Twist, Why};
 use tautline_units::{ByteCount, Duration, Instant};
 
 use crate::fields::{Choice, Codec};
@@ -29,10 +29,10 @@ pub(crate) fn command() -> impl Strategy<Value = Command> {
     let pedals = (-1.0f32..=1.0, 0.0f32..=1.0, 0.0f32..=1.0);
     let act = (any::<u32>(), any::<u32>(), variant::<Deed>());
     let act = option::of(act.prop_map(|(number, stop, deed)| Act { number, stop, deed }));
-    let person = (any::<[u64; 2]>(), any::<[u32; 4]>(), act, variant::<DeadMan>());
+    let person = (any::<[u64; 2]>(), any::<[u32; 4]>(), act, variant::<DeadMan>(), twist());
     (any::<u64>(), instant(), pedals, gear, any::<bool>(), person).prop_map(
         |(sequence, sent_at, (steering, throttle, brake), gear, emergency_stop, person)| {
-            let ([console, successor], numbers, act, dead_man) = person;
+            let ([console, successor], numbers, act, dead_man, twist) = person;
             let [cited, emergency_stop_number, absences, signals] = numbers;
             Command {
                 sequence,
@@ -50,9 +50,19 @@ pub(crate) fn command() -> impl Strategy<Value = Command> {
                 absences,
                 successor,
                 signals,
+                twist,
             }
         },
     )
+}
+
+fn twist() -> impl Strategy<Value = Twist> {
+    let speed = || -Twist::SPEED_MOST..=Twist::SPEED_MOST;
+    let yaw_rate = -Twist::YAW_RATE_MOST..=Twist::YAW_RATE_MOST;
+    let twist = (speed(), speed(), yaw_rate);
+    let twist =
+        twist.prop_map(|(forward, sideways, yaw_rate)| Twist { forward, sideways, yaw_rate });
+    option::of(twist).prop_map(Option::unwrap_or_default)
 }
 
 pub(crate) fn video_feedback() -> impl Strategy<Value = VideoFeedback> {

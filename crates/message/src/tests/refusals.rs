@@ -11,7 +11,7 @@ use crate::{
 };
 use tautline_guard::config::Config;
 use tautline_guard::identity::Tick;
-use tautline_guard::{Gear, Guard, Input};
+use tautline_guard::{Gear, Guard, Input, Twist};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 /// Returns an ordinary message for modification.
@@ -72,6 +72,14 @@ fn a_command_outside_its_range_is_refused_by_name() {
         assert_eq!(refused(Command { brake: bad, ..command() }), "brake");
     }
     assert_eq!(refused(Command { brake: -0.1, ..command() }), "brake");
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 150.1, -150.1] {
+        let twisted = |twist| refused(Command { twist, ..command() });
+        assert_eq!(twisted(Twist { forward: bad, ..Twist::ZERO }), "twist.forward_mps");
+        assert_eq!(twisted(Twist { sideways: bad, ..Twist::ZERO }), "twist.sideways_mps");
+        assert_eq!(twisted(Twist { yaw_rate: bad, ..Twist::ZERO }), "twist.yaw_rate");
+    }
+    let spinning = Twist { yaw_rate: 100.1, ..Twist::ZERO };
+    assert_eq!(refused(Command { twist: spinning, ..command() }), "twist.yaw_rate");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use flatbuffers::FlatBufferBuilder;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use tautline_guard::Twist;
 use tautline_units::{ByteCount, Instant};
 
 use super::arbitrary;
@@ -146,6 +147,10 @@ fn a_command_takes_64_bytes_and_8_fewer_of_no_console() {
     // The fields about the person come on top: a console and the tick of a picture, as usual.
     let cited = Command { console: 1 << 40, cited: 77, ..command };
     assert!(cited.encode().len() <= 80, "{}", cited.encode().len());
+    // A twist adds 12 bytes and its place in the table.
+    let twist = Twist { forward: 1.0, sideways: 0.0, yaw_rate: -0.5 };
+    let twisted = Command { twist, ..cited }.encode().len();
+    assert!(twisted <= 104, "{twisted}");
 }
 
 #[test]
