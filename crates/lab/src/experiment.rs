@@ -16,7 +16,8 @@ pub use table::{Cell, Table};
 /// One table or figure of a paper, and how to measure it.
 #[derive(Clone, Copy, Debug)]
 pub struct Experiment {
-    /// Its name on the command line and as a folder: lower-case letters, digits and hyphens.
+    /// Name of the experiment on the command line and as a folder: lower-case letters, digits and
+    /// hyphens.
     pub key: &'static str,
     /// One line that describes the measurement.
     pub title: &'static str,
@@ -24,7 +25,7 @@ pub struct Experiment {
     pub source: &'static str,
     /// Isolation from other experiments during a run.
     pub isolation: Isolation,
-    /// Mutation of the product that it must detect, or the reason why there is none.
+    /// Mutation of the product that the experiment must detect, or the reason why there is none.
     pub mutation: Mutation,
     /// The measurement. An `Err` means that it failed. A result that differs from the paper's is a
     /// normal outcome, and so is a skipped measurement that lacks a prerequisite.

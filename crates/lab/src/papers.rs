@@ -186,7 +186,7 @@ const ALL: &[Experiment] = &[
     serialization::leader::EXPERIMENT,
 ];
 
-/// Maximum number of suggestions; more would hide the intended one.
+/// Maximum number of keys suggested for a mistyped one; more would hide the intended one.
 const NEAR_MAX: usize = 3;
 
 #[cfg(test)]

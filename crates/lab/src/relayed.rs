@@ -235,11 +235,13 @@ impl Node for Place {
 
 /// Size of a message in the paper's experiments.
 pub(crate) const MESSAGE_BYTES: ByteCount = ByteCount::new(60);
-/// IPv4 and UDP headers.
+/// Bytes of the IPv4 and UDP headers of a datagram.
 const HEADERS: u64 = 28;
-/// Excluded from the measurement: the handshake and the startup of the rate control.
+/// Time at the start of a run that is excluded from the measurement, for the handshake and the
+/// startup of the rate control.
 const WARM_UP: Duration = Duration::from_secs(3);
-/// Maximum waiting time for a message.
+/// Deadline of a message, and the time for which a run continues after its length so that the last
+/// ones arrive; a later one counts as lost.
 pub(crate) const LATEST: Duration = Duration::from_secs(20);
 
 #[cfg(test)]

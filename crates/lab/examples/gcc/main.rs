@@ -220,5 +220,5 @@ const GCC: &str = "libwebrtc's GCC";
 const OURS: &[&str] =
     &["two-state/quantile/0.5", "delay-rate/earliest/uncoded", "delay-rate/quantile/0.5"];
 const BOUND: Duration = Duration::from_millis(100);
-/// IPv4 (20) and UDP (8).
+/// Bytes of the IPv4 (20) and UDP (8) headers of a packet.
 const HEADERS: u64 = 28;

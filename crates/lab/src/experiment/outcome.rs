@@ -41,9 +41,9 @@ pub struct Findings {
 /// A committed measurement: its file and its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// The file, from the repository's root.
+    /// Path of the file with the measurement, from the repository's root.
     pub file: String,
-    /// The command that repeats it.
+    /// Command that repeats the measurement.
     pub command: String,
     /// The machine that measured.
     pub machine: Machine,
@@ -92,7 +92,7 @@ impl Measurement {
 pub struct Skipped {
     /// The missing prerequisite.
     pub missing: String,
-    /// Instructions to obtain it.
+    /// Instructions to obtain the missing prerequisite.
     pub remedy: String,
 }
 

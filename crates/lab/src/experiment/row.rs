@@ -18,7 +18,7 @@ use crate::notation::number;
 pub struct Row {
     /// Name of the quantity, with the conditions that distinguish it from others.
     pub quantity: String,
-    /// The unit of all three numbers; empty for a ratio or a count.
+    /// Unit of the published, the expected and the measured value; empty for a ratio or a count.
     pub unit: String,
     /// Value printed in the paper, if any.
     pub published: Option<f64>,
@@ -65,11 +65,12 @@ pub enum Tolerance {
 /// Result of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Within its tolerance.
+    /// The measured value is within the row's tolerance.
     Within,
-    /// Out of it, not a number, or with a tolerance but no expected value.
+    /// The measured value is out of tolerance or not a number, or the row has a tolerance but no
+    /// expected value.
     Out,
-    /// Not judged.
+    /// No judgement: the row is only shown.
     Shown,
 }
 

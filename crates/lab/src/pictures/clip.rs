@@ -54,15 +54,15 @@ pub struct Figures {
 /// Times of one slice from the camera to the display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// Index of its strip, from the top.
+    /// Index of the slice's strip, from the top.
     pub strip: usize,
-    /// Start of its readout, on the operator's clock.
+    /// Start of the slice's readout, on the operator's clock.
     pub captured_at: Duration,
     /// Time from capture to the end of encoding.
     pub encoding: Duration,
     /// Time from capture to delivery to the console.
     pub latency: Duration,
-    /// CPU time of its decoder, openh264.
+    /// CPU time of the slice's decoder, openh264.
     pub decoding: Duration,
 }
 

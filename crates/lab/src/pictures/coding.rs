@@ -148,11 +148,11 @@ pub(crate) struct Coded {
 pub(crate) struct Slice {
     pub(crate) picture: usize,
     pub(crate) bytes: usize,
-    /// Its budget; `None` at a constant quantizer.
+    /// Budget of the slice; `None` at a constant quantizer.
     pub(crate) budget: Option<ByteCount>,
-    /// CPU time of its encoding.
+    /// CPU time of the slice's encoding.
     pub(crate) encoding: Duration,
-    /// CPU time of its decoding.
+    /// CPU time of the slice's decoding; zero until it is decoded.
     pub(crate) decoding: Duration,
 }
 

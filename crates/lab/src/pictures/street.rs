@@ -244,8 +244,8 @@ impl View {
         (colour, lamp)
     }
 
-    /// Returns the distance of a car in a direction, and its visible point; `None` if it is not
-    /// there.
+    /// Returns the distance in m and the visible point of car number `car` in a direction; `None`
+    /// if the car is not in that direction.
     fn car(&self, car: u64, [right, down]: [f32; 2]) -> Option<(f32, Sight)> {
         let number = mix(self.seed, car, 20);
         let (oncoming, parked) = (car.is_multiple_of(3), car % 3 == 1);
@@ -400,7 +400,7 @@ fn clamp(value: f32) -> u8 {
     (value + 0.5).clamp(0.0, 255.0) as u8
 }
 
-/// Speed in metres per second.
+/// Speed of the camera along the street, in m/s.
 const SPEED: f32 = 9.0;
 /// Camera height in metres above the road.
 const EYE: f32 = 1.4;

@@ -50,7 +50,7 @@ pub struct Member {
     silent_until: Instant,
     tick_due: Instant,
     heartbeat_due: Instant,
-    /// The end of the lease, by this member's clock.
+    /// End of this member's lease by its own clock, which may have passed; `None` if it holds none.
     leads_until: Option<Instant>,
     kept: Kept,
     unkept: bool,
@@ -348,5 +348,6 @@ const DRIFT: u32 = 500;
 /// Upper limit on terms, far beyond any real number of elections.
 const TERM_MAX: u64 = 1 << 62;
 const INFLIGHT_MAX: usize = 16;
-/// Maximum length of the send queue: messages to two members, for several rounds.
+/// Maximum length of the send queue, beyond which messages are dropped and counted: messages to two
+/// members, for several rounds.
 const OUTBOX_MAX: usize = 64;

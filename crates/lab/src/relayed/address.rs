@@ -8,6 +8,7 @@ pub(super) fn address(host: u8) -> SocketAddr {
 
 pub(super) const VEHICLE: u8 = 1;
 pub(super) const OPERATOR: u8 = 2;
-/// The switchboard's addresses, one for each end.
+/// Host number of the switchboard's address towards the vehicle; [`TO_OPERATOR`] is that towards
+/// the operator.
 pub(super) const TO_VEHICLE: u8 = 3;
 pub(super) const TO_OPERATOR: u8 = 4;

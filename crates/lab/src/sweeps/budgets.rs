@@ -32,7 +32,7 @@ pub struct Drive {
     pub links: Vec<Pair>,
     /// Duration of the drive.
     pub length: Duration,
-    /// Time after which a sent slice is too old.
+    /// Media deadline: time after its sending from which a slice is too old to be delivered.
     pub deadline: Duration,
     /// True if received pictures are decoded and compared.
     pub decodes: bool,
@@ -49,7 +49,7 @@ pub struct Figures {
     pub refused: u64,
     /// IDRs among the [`encoded`](Self::encoded) slices.
     pub idrs: u64,
-    /// Pictures per second with at least one encoded slice, after the settling time.
+    /// Pictures per second with at least one encoded slice, after the first 3 s.
     pub picture_rate: f64,
     /// Share of the pictures counted in [`picture_rate`](Self::picture_rate) that were shown
     /// complete and clean.
@@ -66,7 +66,7 @@ pub struct Figures {
     /// Longest time between the displays of two consecutive complete pictures; the whole measured
     /// time if there were no two.
     pub freeze: Duration,
-    /// Share of the links' capacity in use, headers included, after the settling time.
+    /// Share of the links' capacity in use, headers included, after the first 3 s.
     pub used: f64,
     /// Share of the links' capacity used by the H.264 bytes of complete pictures.
     pub goodput: f64,
@@ -250,7 +250,7 @@ impl Application for Side<'_> {
     }
 }
 
-/// IP and UDP headers.
+/// Bytes of the IP and UDP headers of a datagram.
 const HEADERS_BYTES: u64 = 28;
 const SETTLING: Duration = Duration::from_secs(3);
 const ONE_WAY: Duration = Duration::from_millis(20);

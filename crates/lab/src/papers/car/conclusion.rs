@@ -222,7 +222,8 @@ fn plots(networks: &[Vec<&Line>]) -> Vec<Plot> {
     networks.iter().enumerate().map(plot).collect()
 }
 
-/// Smallest visible difference of the PSNR, dB.
+/// Difference of PSNR, in dB, up to which two videos count as equally good: the smallest visible
+/// one.
 const LEAST_DB: f64 = 0.1;
 
 #[cfg(test)]

@@ -134,8 +134,8 @@ fn delay(_: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::committed(transports.measurement, Findings { tables, plots, rows, notes }))
 }
 
-/// Sets the paper's bound as the row's published value, and as its tolerance if it has enough
-/// seeds.
+/// Sets the paper's bound on the jitter as the row's published value, and judges the row by it if
+/// there are at least [`SEEDS_LEAST`] seeds.
 fn bounded(row: Row, seeds: u64) -> Row {
     let row = row.published(JITTER_MAX_MS);
     match seeds >= SEEDS_LEAST {
@@ -186,6 +186,6 @@ const JITTER_MAX_MS: f64 = 4.0;
 const LOSSES: [f64; 3] = [0.4, 1.5, 5.0];
 /// The paper's transports that retransmit lost packets.
 const RELIABLE: [&str; 4] = ["reno", "reno-large", "westwood", "sctp"];
-/// Subset to plot: more lines would be indistinguishable.
+/// Transports that are plotted: more lines would be indistinguishable.
 const DRAWN: [&str; 9] =
     ["udp", "reno-large", "westwood", "dccp", "sctp", "tautline", "tautline-two", "cubic", "bbr"];

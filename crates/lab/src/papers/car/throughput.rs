@@ -197,8 +197,8 @@ fn point((rate, micros): (u64, f64)) -> (f64, f64) {
 
 const PLOTTED_LOSS: f64 = 1.5;
 const RATES: [u64; 4] = [450, 700, 1200, 2000];
-/// Subset to plot: more lines would be indistinguishable, and those of the Lite protocols coincide
-/// with the others.
+/// Transports that are plotted: more lines would be indistinguishable, and those of the Lite
+/// protocols coincide with the others.
 const DRAWN: [&str; 8] =
     ["udp", "reno", "reno-large", "westwood", "dccp", "sctp", "tautline", "tautline-two"];
 const PUBLISHED_MICROS: [(u64, f64); 4] =

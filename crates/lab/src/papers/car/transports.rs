@@ -222,7 +222,7 @@ pub(super) const SPARED: Mutation = Mutation::Spared(
 );
 const MEASURED: &str = include_str!("transports.csv");
 const MADE: &str = include_str!("transports.machine.json");
-/// Path for the reader of the report.
+/// Path of the committed table, shown to the reader of the report.
 const FILE: &str = "crates/lab/src/papers/car/transports.csv";
 
 #[cfg(test)]

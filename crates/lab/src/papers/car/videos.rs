@@ -303,7 +303,7 @@ fn moved(videos: &Videos, rtt_ms: u64) -> Vec<Row> {
     rows.collect()
 }
 
-/// Plots the paper's eighteen figures next to ours, at the round-trip time of its reference.
+/// Plots the paper's eighteen figures next to ours, at a round-trip time of 20 ms.
 fn published_plot(videos: &Videos) -> Plot {
     let [x, y] = [Axis::linear("").range(0.0, 7.0), Axis::linear("PSNR, dB")];
     let title = "Table 3: 1 UDP, 2 Reno, 3 large windows, 4 Westwood, 5 DCCP, 6 SCTP";
@@ -385,7 +385,7 @@ const ODDITIES: [&str; 2] = [
     "In the paper Westwood in the wireless network, 37.67 dB, beats UDP there by 5 dB and itself on a wire by 7: what \
      is repeated by the radio itself is lost to none, and its text says that TCP and UDP hardly differ.",
 ];
-/// Subset to plot: more lines would be indistinguishable.
+/// Transports that are plotted: more lines would be indistinguishable.
 const DRAWN: [&str; 8] =
     ["udp", "reno", "reno-large", "westwood", "dccp", "sctp", "tautline", "tautline-two"];
 const PAPERS_CODEC: &str = "mpeg2";
@@ -395,7 +395,7 @@ const RTT_MS: u64 = 20;
 const PAPERS_POWER_DBM: i64 = -35;
 const MEASURED: &str = include_str!("videos.csv");
 const MADE: &str = include_str!("transports.machine.json");
-/// Path for the reader of the report.
+/// Path of the committed table, shown to the reader of the report.
 const FILE: &str = "crates/lab/src/papers/car/videos.csv";
 
 #[cfg(test)]

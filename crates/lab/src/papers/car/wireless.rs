@@ -392,12 +392,12 @@ const BIT_ERRORS_RATE: u64 = 1200;
 /// and UDP-Lite and our 12 bytes.
 const UNCOVERED_PERCENT: f64 = 1316.0 / 1356.0 * 100.0;
 const SEALED: &str = "udp-lite-sealed";
-/// Subset to plot: more lines would be indistinguishable.
+/// Transports that are plotted: more lines would be indistinguishable.
 const DRAWN: [&str; 8] =
     ["udp", "reno", "reno-large", "westwood", "dccp", "sctp", "tautline", "bbr"];
 const MEASURED: &str = include_str!("wireless.csv");
 const MADE: &str = include_str!("transports.machine.json");
-/// Path for the reader of the report.
+/// Path of the committed table, shown to the reader of the report.
 const FILE: &str = "crates/lab/src/papers/car/wireless.csv";
 
 #[cfg(test)]

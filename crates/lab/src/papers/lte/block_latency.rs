@@ -53,7 +53,7 @@ const K: u32 = 6;
 const N: u32 = 8;
 const DELAY_MEAN: f64 = 20.0;
 const DELAY_DEVIATION: f64 = 5.0;
-/// Level at which the paper reads its gain.
+/// Probability at which the paper reads the gain of the code from its figure.
 const LEVEL: f64 = 0.95;
 /// Size of a simulated packet; the delays do not depend on it.
 const PACKET_BYTES: usize = 8;

@@ -283,7 +283,8 @@ const fn shape(repairs: usize, encode: f64, decode: f64) -> Shape {
 /// Required multiple of the paper's speed: the speed of this code on a processor with GFNI, rounded
 /// down.
 const FACTOR: f64 = 30.0;
-/// The same for a non-optimized build on a busy machine.
+/// Required multiple of the paper's speed in a quick run, whose build may not be optimized and
+/// whose machine may be busy.
 const QUICK_FACTOR: f64 = 3.0;
 const WHY: &str = "asked of kernels for GFNI, over the paper's laptop; a tenth of it in a quick run, which hardly \
                    warms up and may share its core with other tests";

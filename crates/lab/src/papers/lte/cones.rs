@@ -76,7 +76,8 @@ struct All<'a> {
     added: &'a [u64],
 }
 
-/// Extrapolation of a picture by the driver: a name, and the share of the delay.
+/// Extrapolation of a picture by the driver: a name, and the share of the mean delay by which the
+/// driver extrapolates.
 const FORESIGHTS: [(&str, f64); 3] = [("none", 0.0), ("half", 0.5), ("all", 1.0)];
 /// Names of the guard's configurations, by [`GUARD`], [`BOUND_ALONE`] and [`NO_BOUND`].
 const GUARDS: [&str; 3] = ["guard", "bound alone", "no bound"];
@@ -328,7 +329,8 @@ impl All<'_> {
         plots
     }
 
-    /// Plots the cones hit under a guard, for the delays at which it permits complete laps.
+    /// Returns the quartiles and the median of the cones hit in a lap under a guard, over the
+    /// delays at which it permits complete laps.
     fn quartiles(&self, foresight: usize, guard: usize) -> [Series; 2] {
         let line = |share: f64| -> Vec<(f64, f64)> {
             let drivable = self.of(foresight, guard).iter().filter(|driven| driven.whole() == 1.0);

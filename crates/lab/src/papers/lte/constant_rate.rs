@@ -73,9 +73,9 @@ const SECONDS: u64 = 60;
 const PER_SECOND: u64 = (APPLICATION / PACKET_BYTES as f64) as u64;
 /// Number of lags over which the autocorrelation is averaged.
 const LAGS: usize = 50;
-/// Load of every link relative to its mean capacity, from the reference.
+/// Load of every link relative to its mean capacity, from the reference simulation of the paper.
 const UTILISATION: f64 = 0.675;
-/// Number of packets in the paper's lower graph.
+/// Number of packets with the smallest latencies that the paper's lower graph shows.
 const BEST: usize = 500;
 const CONTROLS: [Kind; 2] = [Kind::Fixed, Kind::TwoState];
 
@@ -202,7 +202,7 @@ impl Measured {
     }
 }
 
-/// The reference's mean autocorrelation for 1 to 4 links.
+/// Mean autocorrelation for 1 to 4 links in the reference simulation of the paper.
 const REFERENCE: [f64; 4] = [0.61, 0.29, 0.20, 0.18];
 
 fn correlation_rows(measured: &Measured) -> [Row; 4] {

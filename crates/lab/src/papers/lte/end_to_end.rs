@@ -99,7 +99,8 @@ fn findings(run: &Run<'_>, shown: &[Passage]) -> Findings {
 }
 
 /// Returns the mean extra delay in ms due to late or lost slices: the wait of events for the middle
-/// slice that shows them, plus its delay, minus half a picture and the mean `stamp`.
+/// slice that shows them, plus that slice's delay, minus half a picture interval and `stamp`, the
+/// mean delay measured by the stamp.
 fn added_by_gaps(shown: &[Passage], stamp: f64) -> f64 {
     let middle: Vec<&Passage> = shown.iter().filter(|shown| shown.strip == MIDDLE_STRIP).collect();
     let gap = |pair: &[&Passage]| ms(pair[1].captured_at.saturating_sub(pair[0].captured_at));

@@ -221,8 +221,9 @@ fn note() -> String {
     )
 }
 
-/// The paper's number of slices.
+/// Number of consecutive slices of a strip of which one is lost, from the paper.
 const SLICES: usize = 16;
 const WARM_UP: usize = 20;
-/// Positions of the lost slice; the first slice has no predecessor to show instead.
+/// Positions of the lost slice among the [`SLICES`], each in a run of its own; the first slice has
+/// no predecessor to show instead.
 const LOST: [usize; 3] = [1, 6, 11];

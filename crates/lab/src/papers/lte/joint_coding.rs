@@ -110,7 +110,8 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
 const UTILISATIONS: [f64; 4] = [0.5, 0.55, 0.6, 0.65];
 /// Highest load at which the rate control still carries the full stream.
 const UTILISATION: f64 = 0.6;
-/// Load at which the reference matched the paper's gain, with queues and no rate control.
+/// Load at which the reference simulation matched the paper's gain, with queues and no rate
+/// control.
 const REFERENCE_LOAD: f64 = 0.675;
 /// Latency range of the plots of modelled links, ms.
 const MODELLED_MS: (f64, f64) = (15.0, 60.0);
@@ -120,7 +121,7 @@ const RECORDED_MS: (f64, f64) = (15.0, 300.0);
 const PUBLISHED_GAIN: f64 = 8.5;
 const PUBLISHED_WITHIN: f64 = 2.5;
 const PUBLISHED_WHY: &str = "the 98.7 % of single packets, which few troughs of either link decide";
-/// The reference's gain over the same slices through the same link, uncoded, ms.
+/// Gain in ms over the same slices sent uncoded through the same link, in the reference simulation.
 const HONEST_GAIN: f64 = 1.9;
 const HONEST_WITHIN: f64 = 0.6;
 const CARRIED_WHY: &str =
@@ -181,8 +182,8 @@ fn rows(run: &Run<'_>, gains: &[(f64, &Point)], middle: &Point, outages: &Point)
     rows
 }
 
-/// Returns rows that judge Tautline's own control: at the load of the `paper`'s control, against
-/// whose latency it is held, and at the higher load of the reference.
+/// Returns rows that judge Tautline's own control: at the load of the `paper`'s control, whose
+/// latency must not be exceeded, and at the higher load of the reference simulation.
 fn own_rows(run: &Run<'_>, same: &Point, higher: &Point, paper: &Point) -> Vec<Row> {
     let of = |load: f64, what: &str| format!("own control, load {load}: {what}");
     let carried = |load: f64, point: &Point| {

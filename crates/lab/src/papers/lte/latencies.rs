@@ -34,7 +34,8 @@ impl Latencies {
         self.sorted.partition_point(|latency| *latency < ms) as f64 / self.sorted.len() as f64
     }
 
-    /// Returns the quantile of the maximum of `count` independent draws from these.
+    /// Returns the quantile, in ms, of the maximum of `count` independent draws from these
+    /// latencies.
     pub(super) fn quantile_of_latest(&self, count: u32, probability: f64) -> f64 {
         self.quantile(probability.powf(1.0 / f64::from(count)))
     }

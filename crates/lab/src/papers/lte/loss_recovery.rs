@@ -165,11 +165,11 @@ impl Mode {
 /// Feedback about the picture one round trip ago.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Heard {
-    /// It did not arrive.
+    /// The picture did not arrive.
     Lost,
-    /// It arrived, but depends on one that did not.
+    /// The picture arrived, but depends on one that did not.
     Corrupt,
-    /// It matches its encoder's state, or there is no feedback yet.
+    /// The picture matches its encoder's state, or there is no feedback yet.
     Clean,
 }
 

@@ -119,22 +119,24 @@ fn seconds(run: &Run<'_>) -> u64 {
     run.choose(30, 120)
 }
 
-/// One number of modems and one code, with the reference's values.
+/// One number of modems and one code, with the values of the reference simulation.
 struct Case {
     name: &'static str,
     links: usize,
     packet_count: usize,
-    /// The reference's mean, standard deviation, 95th and 99.9th percentile of the latency, ms.
+    /// Mean, standard deviation, 95th and 99.9th percentile of the latency in the reference
+    /// simulation, ms.
     reference: [f64; 4],
     judged: Judged,
 }
 
-/// Values of a case that are judged against the reference.
+/// Values of a case that are judged against the reference simulation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Judged {
-    /// All four values.
+    /// Mean, standard deviation, 95th and 99.9th percentile.
     Wholly,
-    /// Mean and 95th percentile only: the other two depend on few outages.
+    /// Mean and 95th percentile only: standard deviation and 99.9th percentile depend on few
+    /// outages.
     Middle,
 }
 

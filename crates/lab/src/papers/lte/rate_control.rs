@@ -196,9 +196,10 @@ impl Ridden {
 
 /// Waiting time of [LLMLNCL] before a probation, plus its eight reports.
 const PROBATION_SECONDS: f64 = 2.3;
-/// Expected percentage of the capacity: a probation raises the rate by a fifth.
+/// Percentage of the capacity expected to be granted between probations: a probation raises the
+/// rate by a fifth.
 const STEADY: f64 = 100.0 / 1.2;
-/// Share of the capacity that is granted at the end of the climb after the step up.
+/// Share of the capacity whose grant ends the climb after the step up.
 const CLIMBED: f64 = 0.8;
 
 /// Returns the grants that lasted for at least a second, each as (start in s, Mbit/s): the rates
@@ -292,7 +293,8 @@ fn deviations() -> Table {
     table
 }
 
-/// The same list as in `tautline_scenario::policies::rate::TwoState`.
+/// Deviations of the two-state control from the published code, the same list as in
+/// `tautline_scenario::policies::rate::TwoState`.
 const DEVIATIONS: [&str; 8] = [
     "sent and received samples are of the same datagrams, not of the same 100 ms",
     "a link that sends less than .7 of its grant does not probe",

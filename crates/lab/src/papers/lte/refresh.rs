@@ -248,7 +248,7 @@ fn note() -> String {
 /// Number of packets of a coded slice, as in the paper, with K = 4.
 const CODED: usize = 7;
 const UTILISATION: f64 = 0.55;
-/// One slice in twenty.
+/// Share of the slices that count as late: one in twenty.
 const LOSS: f64 = 0.05;
 /// Pictures until a band has settled and the first feedback has arrived.
 const WARM_UP: usize = 20;

@@ -23,15 +23,15 @@ use crate::pictures::footage::{Footage, Size};
 pub(super) struct Passage {
     pub(super) picture: u32,
     pub(super) strip: usize,
-    /// Index of its encoder.
+    /// Index of the encoder that codes the slice.
     pub(super) worker: usize,
-    /// Start of its readout.
+    /// Start of the slice's readout.
     pub(super) captured_at: Instant,
-    /// End of its readout.
+    /// End of the slice's readout.
     pub(super) read_at: Instant,
     pub(super) begun_at: Instant,
     pub(super) encoded_at: Instant,
-    /// Time at which its rows are decoded, if there is a decoder.
+    /// Time at which the slice's rows are decoded; `None` without a decoder.
     pub(super) decoded_at: Option<Instant>,
     pub(super) bytes: AccessUnit,
 }
@@ -51,7 +51,7 @@ impl Passage {
         }
     }
 
-    /// Returns the time from its first row to the complete slice.
+    /// Returns the time from the start of the slice's readout to the end of its coding.
     pub(super) fn latency(&self) -> Duration {
         self.encoded_at.since(self.captured_at)
     }
@@ -118,8 +118,8 @@ impl Behind {
 pub(super) struct Watched {
     /// All slices, in readout order.
     pub(super) passages: Vec<Passage>,
-    /// Number of slices that never came out, because an encoder was late, or for a complete
-    /// picture, the camera was.
+    /// Number of slices that were never coded: an encoder was late, or the camera was, which loses
+    /// a complete picture.
     pub(super) missing: usize,
 }
 

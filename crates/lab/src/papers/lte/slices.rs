@@ -185,10 +185,10 @@ impl Came {
     }
 }
 
-/// Returns the link model of the paper's reproduction, from the reference page, with a mean
-/// capacity of `bytes_a_second`. The logarithm of the capacity is an Ornstein-Uhlenbeck process
-/// around its mean, outages hold packets, delays vary, the radio retransmits, and packets stay in
-/// order. The return path has ample capacity.
+/// Returns the link model of the reference simulation of the paper, with a mean capacity of
+/// `bytes_a_second`. The logarithm of the capacity is an Ornstein-Uhlenbeck process around its
+/// mean, outages hold packets, delays vary, the radio retransmits, and packets stay in order. The
+/// return path has ample capacity.
 pub(super) fn modem(bytes_a_second: f64, outages: bool) -> Pair {
     let capacity = Bitrate::from_bps((bytes_a_second * 8.0).round() as u64);
     let up = Link {
@@ -213,14 +213,14 @@ pub(super) fn model_note() -> String {
         .to_owned()
 }
 
-/// Excluded from the measurement: the handshake, the first pings, and the startup of the rate
-/// control.
+/// Time at the start of a stream that is excluded from the measurement: the handshake, the first
+/// pings, and the startup of the rate control.
 pub(super) const WARM_UP: Duration = Duration::from_secs(5);
 /// Deadline of a slice. The paper's have none; here slices more than a second late are dropped.
 pub(super) const DEADLINE: Duration = Duration::from_secs(1);
 /// Interval between two observations of the links.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
-/// IPv4 (20) and UDP (8), as the links count them.
+/// Bytes of the IPv4 (20) and UDP (8) headers that the links count with each packet.
 const HEADERS: f64 = 28.0;
 
 #[cfg(test)]

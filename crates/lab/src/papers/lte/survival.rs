@@ -67,7 +67,8 @@ struct Code {
     packet_count: usize,
 }
 const PACKET_BYTES: usize = 64;
-/// Probabilities that a link delivers its share in time, from the reference.
+/// Probabilities that a link delivers its share in time, from the reference model of links that
+/// fail as wholes.
 const DELIVERS: [f64; 4] = [0.98, 0.97, 0.98, 0.97];
 
 /// One block's shares, and its outcome without each of its links.
@@ -192,7 +193,7 @@ fn rows(cases: &[Case]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Links, K, N, and the reference's probability that a block is complete over links that fail
+/// Links, K, N, and the reference probability that a block is complete over links that fail
 /// according to [`DELIVERS`].
 const KNOWN: [(usize, usize, usize, f64); 5] = [
     (2, 4, 7, 0.98),

@@ -102,5 +102,5 @@ pub(super) const SPARED: Mutation = Mutation::Spared(
 const PUBLISHED: &str = include_str!("published.csv");
 const MEASURED: &str = include_str!("codecs.csv");
 const MADE: &str = include_str!("codecs.machine.json");
-/// Path for the reader of the report.
+/// Path of the committed table, shown to the reader of the report.
 const FILE: &str = "crates/lab/src/papers/serialization/codecs.csv";

@@ -329,5 +329,5 @@ const COPY: &str = "a copy";
 const POINTS: usize = 10_000;
 const FRAME: &str = "lidar";
 /// Maximum times of encode and decode, as multiples of a copy's: the targets of the committed
-/// measurement, that of decode half as much higher.
+/// measurement, with that of decode raised by half.
 const COPIES: [f64; 2] = [2.4, 1.65];

@@ -194,7 +194,7 @@ const EVOLVING: [&str; 11] = [
     "protobuf (Java)",
 ];
 const SIZES: [usize; 7] = [0, 1, 10, 100, 1000, 10_000, 100_000];
-/// Subset to plot: more lines would be indistinguishable.
+/// Codecs that are plotted: more lines would be indistinguishable.
 const DRAWN: [&str; 8] = [
     "Tautline",
     "FlatBuffers, structs",

@@ -24,7 +24,7 @@ struct Curve {
     name: &'static str,
     /// The scheme without blocks.
     other: Protection,
-    /// The reference's mean delay of the block code in ms, by [`SIZES`].
+    /// Mean delay of the block code in ms in the reference simulation, by [`SIZES`].
     blocks_reference: [f64; 8],
 }
 

@@ -159,7 +159,8 @@ fn plot(counted: &[Counted]) -> Plot {
 }
 
 const LENGTH_JUDGED: u64 = 4;
-/// Minimum count for a judgement: with fewer, five standard errors exceed a third of the value.
+/// Minimum expected sum of a quantity over all busy times for its row to be judged: below it, five
+/// standard errors exceed a third of the value.
 const JUDGED_MIN: f64 = 200.0;
 const DRAWN: u64 = 20;
 /// Relative difference that GF(256) may make to the value for a large field.

@@ -167,7 +167,8 @@ pub(super) const SYMBOL_BYTES: usize = 8;
 /// at loads up to .8.
 const WINDOW: usize = 16_384;
 
-/// Maximum number of equations in the decoder: enough for such a busy time.
+/// Maximum number of equations in the decoder: enough for the longest busy time of these
+/// experiments.
 const REPAIRS: usize = 2_048;
 
 /// Tolerance for sums of a share such as 1/6, which reach slightly less than one.

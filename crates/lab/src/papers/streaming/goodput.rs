@@ -48,7 +48,7 @@ const PAIRS: [(u32, f64, u64); 3] = [(6, 0.1, 200), (8, 0.1, 16), (12, 0.05, 60)
 /// Number of streams in a full run.
 const STREAMS: u64 = 1_000;
 
-/// Required goodput over the code rate: R0 of the theorem, relative to it.
+/// Required goodput as a share of the code rate: R0 of the theorem divided by the code rate.
 const SHARE: f64 = 0.95;
 
 /// Permitted probability that a stream's goodput is lower than required: delta of the theorem.

@@ -28,7 +28,7 @@ pub(super) struct Intervals {
 /// Result of an interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interval {
-    /// True if one of its source packets was lost.
+    /// True if a source packet of the interval was lost.
     pub(super) is_hit: bool,
     /// Number of source packets delivered in order since the start of the stream.
     pub(super) delivered: u64,
@@ -83,5 +83,5 @@ impl Intervals {
 /// Length of the coding window in packets: enough for the longest busy time at loads up to .8.
 const WINDOW: usize = 16_384;
 
-/// Maximum number of equations in the decoder: enough for such a busy time.
+/// Maximum number of equations in the decoder: enough for the longest busy time at loads up to .8.
 const REPAIRS: usize = 2_048;

@@ -86,7 +86,7 @@ struct Link {
     burst: f64,
     /// Intervals in slots of the streams.
     intervals: &'static [u32],
-    /// Mean, 95 % and 99 % delay of a stream in slots, by its interval.
+    /// Mean, 95 % and 99 % delay of a stream in slots in the reference simulation, by its interval.
     reference: &'static [(u32, [f64; 3])],
 }
 
@@ -140,7 +140,7 @@ const LINKS: [Link; 6] = [
 /// Permitted residual loss rates of source packets.
 const TARGETS: [f64; 3] = [1e-2, 1e-3, 1e-4];
 
-/// Number of source packets of a block at which the search ends.
+/// Number of source packets of a block at which the search for the smallest sufficient block ends.
 const SOURCES_MAX: usize = 1_000;
 
 struct Measured {
@@ -254,7 +254,7 @@ fn smallest_blocks(link: &Link, interval: u32) -> [Option<(usize, usize)>; 3] {
     found
 }
 
-/// Compares the sessions with the coders alone under the same losses.
+/// Returns rows that compare the sessions with the coders alone under the same losses.
 fn session_rows(links: &[Measured]) -> Vec<Row> {
     let alone = |measured: &&Measured| measured.link.burst == 1.0;
     let points = || links.iter().filter(alone).flat_map(|measured| &measured.points);

@@ -274,19 +274,20 @@ fn content(number: u64) -> Vec<u8> {
 const SLOT: Duration = Duration::from_micros(480);
 const LINK: Bitrate = Bitrate::from_mbps(25);
 const RTT: Duration = Duration::from_millis(60);
-/// Size of such a packet minus IP and UDP headers.
+/// Datagram size in bytes: the paper's packet of 1500 bytes minus IP and UDP headers.
 const DATAGRAM_BYTES: u64 = 1_472;
 /// Unit size at which a repair packet fills a datagram: 23 bytes around the sealed part, 15 of the
 /// repair packet and its symbol, 8 before the unit.
 const UNIT_BYTES: usize = 1_472 - 23 - 15 - 8;
-/// Higher than the link rate: units are sent slot by slot, and repair packets do not wait for a
-/// slot of their own.
+/// Fixed rate of the sessions, higher than the simulated link's: units are sent slot by slot, and
+/// repair packets do not wait for a slot of their own.
 const PACE: Bitrate = Bitrate::from_mbps(26);
 /// Extra time per slot, for pings and packets that do not wait for a slot.
 const SLACK: Duration = Duration::from_micros(2);
 /// Interval at which a sender checks whether the link is free.
 const LOOK: Duration = Duration::from_micros(60);
-/// Maximum deadline of a session, so that nothing is abandoned.
+/// Deadline of the measured units: the longest that a session permits, so that nothing is
+/// abandoned.
 const DEADLINE: Duration = Duration::from_secs(30);
 /// Intervals of units for the warm-up, so that both ends know the link and each other's clock. They
 /// expire before the measured ones start.

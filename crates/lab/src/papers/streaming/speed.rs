@@ -183,6 +183,6 @@ const WINDOW: usize = 4_096;
 const REPAIRS: usize = 1_024;
 /// Lower end of the paper's 600 to 800 Mbit/s.
 const PUBLISHED: f64 = 600.0;
-/// Required multiple of that speed.
+/// Required multiple of [`PUBLISHED`] in a full run.
 const FACTOR: f64 = 3.0;
 const QUICK_FACTOR: f64 = 0.1;

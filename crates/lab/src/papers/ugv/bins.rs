@@ -124,8 +124,8 @@ pub(super) fn fitted(run: &Run<'_>) -> Sweep {
 /// Size of a message in bytes: larger than any packet size in the paper, so that every message is
 /// fragmented.
 const LARGE_MESSAGE: u64 = 1_000;
-/// Properties of the links, this one and those below: fitted by hand until both legs' shares were
-/// close to the paper's.
+/// Standard deviation of the modem's jitter in ms. This and the constants below are fitted by hand
+/// until both legs' shares were close to the paper's.
 const JITTER_MS: f64 = 40.0;
 const UP_MS: f64 = 52.0;
 const DOWN_MS: f64 = 51.0;
@@ -247,7 +247,7 @@ fn shown_rows(published: &[Column], tabled: &[Trial]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Bytes in both directions: the paper's best size.
+/// Packet size in bytes, in both directions: the paper's best.
 const CHOSEN: u64 = 400;
 
 fn notes(

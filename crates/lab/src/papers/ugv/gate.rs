@@ -70,8 +70,8 @@ const WAYS: [Way; 3] = [
     Way { name: "Tautline as it is", carriage: || Carriage::Session(Box::default()), adapts: true },
 ];
 
-/// Returns a configuration in which only the gate is active: a fixed rate far above the video's, no
-/// repair packets, no retransmission.
+/// Returns a configuration in which only the gate is active, which stops video while the link is
+/// silent: a fixed rate far above the video's, no repair packets, no retransmission.
 pub(super) fn gate_alone() -> tautline_transport::Config {
     let mut config = tautline_transport::Config {
         spread: false,

@@ -191,7 +191,7 @@ fn findings(run: &Run<'_>, length: Duration, found: &[Found; 2]) -> Findings {
     }
 }
 
-/// Compares the relay's and the operator's files with the switchboard's.
+/// Returns rows that compare the relay's and the operator's files with the switchboard's.
 fn relayed_rows(run: &Run<'_>, found: &Found) -> Vec<Row> {
     let near = run.choose(0.5, 0.25);
     let legs = [

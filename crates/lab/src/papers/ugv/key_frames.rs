@@ -80,7 +80,7 @@ struct Measured {
     latencies: Vec<f64>,
     /// Number of rises of the latency above [`RISE_MS`].
     rises: usize,
-    /// Number of those rises that began within [`AFTER_KEY`] of a key picture.
+    /// Number of rises of the latency that began within [`AFTER_KEY`] of a key picture.
     with_key: usize,
     /// Number of key pictures.
     keys: usize,
@@ -246,11 +246,12 @@ fn plot(all: &[(&Case, &Measured)]) -> Plot {
         .with_all(series)
 }
 
-/// Threshold of the paper's spikes with the gate, ms.
+/// Latency in ms from which a message counts as part of a rise: the threshold of the paper's spikes
+/// with the gate.
 const RISE_MS: f64 = 400.0;
 /// Time after a key picture in which a rise counts as its effect: a key picture of factor 15
 /// occupies the link for half a second, and delays what follows it.
 const AFTER_KEY: Duration = Duration::from_millis(750);
 const LENGTH: Duration = Duration::from_secs(60);
-/// As in Figs. 4 and 5.
+/// Interval of messages, as in Figs. 4 and 5.
 const MESSAGE_INTERVAL: Duration = Duration::from_micros(132_353);

@@ -42,7 +42,8 @@ pub(super) struct Drive {
     pub(super) vehicle: String,
     /// The operator's settings from the section `transport` on.
     pub(super) operator: String,
-    /// Interval of the switchboard's pings on each connection. It compares clocks by the last ten.
+    /// Interval of the switchboard's pings on each connection, in ms. The switchboard compares
+    /// clocks by the last ten.
     pub(super) ping_ms: u64,
     /// Seed of both links.
     pub(super) seed: u64,
@@ -56,7 +57,8 @@ pub(super) struct Files {
     samples: Vec<Sample>,
     /// H.264 bytes shown to the operator in the entire drive, and its duration.
     video: (ByteCount, Duration),
-    /// CPU waits of its processes during the measurement, and its duration.
+    /// Time that the drive's processes ran and waited for a processor during the measurement, and
+    /// the duration of the measurement.
     waits: (Waits, Duration),
 }
 
@@ -437,7 +439,7 @@ impl Processes {
         all.fold(Waits::default(), Waits::and)
     }
 
-    /// Returns the last log line of each.
+    /// Returns the name and the last log line of each process.
     fn last_words(&self) -> String {
         let words = self.0.iter().map(|process| {
             let log = std::fs::read_to_string(&process.log).unwrap_or_default();
@@ -529,7 +531,8 @@ fn video_in(record: &Path) -> Result<(ByteCount, Duration)> {
 /// part.
 pub(super) const TRANSPORT: &str = "[transport]\nspread = false\nretransmit = false\n\
     ping_interval_ms = 50\nreport_interval_ms = 100\nmedia_deadline_ms = 500\n";
-/// Last part of those settings: a fixed rate, of which nine tenths are for pictures.
+/// Last part of the settings that begin with [`TRANSPORT`]: a fixed rate, of which nine tenths are
+/// for pictures.
 pub(super) const RATE: &str = "[transport.rate]\ninitial_kbps = 560\n";
 /// Note for the reader of both experiments.
 pub(super) const SENT: &str =
@@ -550,20 +553,23 @@ const MIDDLE: &str = "10.79.0.1";
 const PORT: u16 = 7443;
 /// Port of the relay. The one before it is the switchboard's second.
 const RELAY_PORT: u16 = 7445;
-/// Prefix of the namespaces of all such processes, before the process number.
+/// Prefix of the names of all network namespaces of the stand, before the process number.
 const NAMES: &str = "tl-lab-";
-/// Directory in which iproute2 stores their names.
+/// Directory in which iproute2 stores the names of network namespaces.
 const NAMESPACES: &str = "/run/netns";
 /// Number of attempts to lay the links.
 const LAY_TRIES: u32 = 5;
 const TRIES: usize = 2;
-/// Limit on the mean wait: a ping is passed on three to six times, and a link's delay is at least
-/// 40 ms.
+/// Limit on the mean wait of a thread for a processor, above which a drive is repeated: a ping is
+/// passed on three to six times, and a link's delay is at least 40 ms.
 const WAIT_MAX: Duration = Duration::from_millis(1);
 const LOOK: Duration = Duration::from_millis(200);
-/// Number of looks after which the two ends count as unable to meet: twenty seconds.
+/// Number of checks, [`LOOK`] apart, after which the two ends count as unable to meet: twenty
+/// seconds.
 const MEET_TRIES: u32 = 100;
-/// Excluded from the measurement: the handshakes and the startup of the rate control.
+/// Time after the first end-to-end answer that is excluded from the measurement, for the handshakes
+/// and the startup of the rate control.
 const WARM_UP: Duration = Duration::from_secs(3);
-/// Maximum waiting time for an answer.
+/// Time for which the processes continue after the measurement, so that the last pings are
+/// answered: an answer after that is missing in the files.
 const LATEST: Duration = Duration::from_secs(4);

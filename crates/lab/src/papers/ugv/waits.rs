@@ -32,7 +32,7 @@ impl Waits {
         Some(Self { ran, waited, times: numbers.next()?? })
     }
 
-    /// Returns the sum of both.
+    /// Returns the sums of both totals.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             ran: self.ran.saturating_add(other.ran),
@@ -55,7 +55,8 @@ impl Waits {
         self.ran
     }
 
-    /// Returns the mean wait of a runnable thread; zero if there was none.
+    /// Returns the mean wait for a processor each time that a thread was scheduled; zero if none
+    /// was.
     pub(super) fn mean(&self) -> Duration {
         Duration::from_nanos(self.waited.as_nanos() as u64 / self.times.max(1))
     }

@@ -84,7 +84,8 @@ impl<'a> Vehicle<'a> {
         self.read_at(self.next).end + ENCODING
     }
 
-    /// Asks the encoder control whether a picture is coded, and at which size.
+    /// Asks the encoder control whether a picture is coded and at which size, records a change of
+    /// the size, and splits the source if the size is reduced.
     fn begin(&mut self, picture: u32, now: Instant) {
         self.takes = self.control.take(picture, now) == Taking::Taken;
         if !self.takes {

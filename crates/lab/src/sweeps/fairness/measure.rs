@@ -29,8 +29,8 @@ pub struct Measures {
     /// Time from the second session's start until both rates, over 2 s, stay within 20 % of each
     /// other for 5 s, in s. `None` if that never happens, or the other flow is not a session.
     pub alike_after_s: Option<f64>,
-    /// Share of the time in which the two rates are so close; `None` if the other flow is not a
-    /// session.
+    /// Share of the time in which both rates, over 2 s, are within 20 % of each other; `None` if
+    /// the other flow is not a session.
     pub alike: Option<f64>,
     /// Limiting causes of the sessions' rates, as shares of the time.
     pub causes: BTreeMap<Cause, f64>,

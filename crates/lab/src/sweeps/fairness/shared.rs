@@ -193,7 +193,7 @@ enum Second {
     Session([NodeId; 2]),
     #[cfg(feature = "gcc")]
     Call([NodeId; 2]),
-    /// Simulated by the link model.
+    /// A flow simulated by the link model.
     InLink,
 }
 
@@ -280,13 +280,14 @@ impl Node for Member {
 /// second. No two clocks agree, and none is exact.
 const CLOCKS: [[(u64, f64); 2]; 2] =
     [[(3_217, 18.0), (1_003, -23.0)], [(2_111, -7.0), (4_409, 12.0)]];
-/// Excluded from the measurement: a second session that starts after 10 s has 10 s to converge.
+/// Time at the start of a run that is excluded from the measurement: a second session that starts
+/// after 10 s has 10 s to converge.
 pub(super) const WARM_UP: Duration = Duration::from_secs(20);
 /// Deadline of a unit, one way.
 pub(super) const DEADLINE: Duration = Duration::from_millis(100);
 /// Interval over which throughput is measured.
 pub(super) const BIN: Duration = Duration::from_millis(100);
-/// IPv4 (20) and UDP (8), as the links count them.
+/// Bytes of the IPv4 (20) and UDP (8) headers that the links count with each datagram.
 pub(super) const HEADERS: ByteCount = ByteCount::new(28);
 /// Media units per second: six slices of 60 pictures.
 const UNITS_PER_SECOND: u64 = 360;
@@ -294,5 +295,6 @@ const UNITS_PER_SECOND: u64 = 360;
 const UNIT_BYTES_MIN: ByteCount = ByteCount::new(8);
 /// Maximum rate of the source: high enough never to be the limit.
 const RATE_MAX: Bitrate = Bitrate::from_mbps(80);
-/// Time after the measured one, longer than the drain time of the largest queue.
+/// Simulated time after the measured one, in which the last datagrams arrive: longer than the drain
+/// time of the largest queue.
 const AFTERWARDS: Duration = Duration::from_secs(2);

@@ -35,7 +35,7 @@ pub(super) struct Sender {
     sent: Vec<SentPacket>,
     /// All packets by number; the receiver fills in `arrived`.
     pub(super) passages: Vec<Passage>,
-    /// First number without feedback.
+    /// Number of the first packet that no feedback covers yet.
     open: usize,
     in_flight: i64,
 }
@@ -245,7 +245,7 @@ const PROCESS_INTERVAL: Duration = Duration::from_millis(25);
 /// does. Its own limit of 2 s would show as delay of the pictures, which is not measured here.
 const QUEUE_MAX: Duration = Duration::from_millis(500);
 const PACKET_BYTES: usize = 1_200;
-/// IPv4 and UDP headers.
+/// Bytes of the IPv4 and UDP headers of a packet.
 const HEADERS: usize = 28;
 /// WebRTC's own minimum rate, bit/s.
 const RATE_MIN: i64 = 30_000;

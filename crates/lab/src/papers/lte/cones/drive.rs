@@ -102,7 +102,7 @@ struct Person {
     foresees: Duration,
     seen: Option<Picture>,
     sequence: u64,
-    /// The newest act, and the time of its request.
+    /// Newest request to arm, with the time of the request; `None` before the first.
     arm: Option<(ActNumber, Instant)>,
 }
 

@@ -37,7 +37,7 @@ pub(super) struct Reign {
 pub(super) struct Failover {
     /// Time from the fault until another member acts.
     pub(super) duration: Duration,
-    /// Time from the end of the old lease until then, in which nobody acts.
+    /// Time from the end of the old leader's lease until another member acts: nobody acts in it.
     pub(super) unled: Duration,
 }
 
