@@ -30,14 +30,14 @@ pub enum Deed {
     Arm,
     /// Release of the latch of this stop; the machine stays held.
     Reset(Stop),
-    /// Hold of the machine at standstill: from Armed, Driving or Limited to Held.
+    /// Change from Armed, Driving or Limited to Held; refused while the machine moves.
     Park,
     /// Takeover from the console whose newest command names this one as its successor.
     TakeOver,
     /// Steering check: the armed machine turns its wheels a little left, right and back.
     CheckSteering,
-    /// Result of the check as the person saw it; [`Agreement::Wrong`] holds the machine until a
-    /// reset.
+    /// Result of the steering check as the person saw it; [`Agreement::Wrong`] holds the machine
+    /// until a reset.
     Steering(Agreement),
 }
 

@@ -25,11 +25,11 @@ numbered! {
         SteeringRate = 4,
         /// Change of gear refused because the machine is too fast; throttle is then 0.
         Gear = 5,
-        /// Yaw rate above its bound, or above the maximum at this speed.
+        /// Yaw rate reduced to its bound, or to the maximum at the machine's speed.
         YawRate = 6,
-        /// Change of the yaw rate above the envelope.
+        /// Change of the yaw rate reduced to the envelope's acceleration or deceleration of a turn.
         YawAcceleration = 7,
-        /// Speed and yaw rate that together need more than the outer wheel's maximum speed.
+        /// Speed and yaw rate reduced because together they need more than a wheel's maximum speed.
         WheelSpeed = 8,
     }
 }

@@ -385,7 +385,8 @@ impl Guard {
         self.watch_inputs(now);
     }
 
-    /// Updates the plausibility check of the machine's speed.
+    /// Updates the plausibility check of the machine's speed; an implausible speed is believed
+    /// again once a stop has taken as long as it may.
     fn watch_speed(&mut self, elapsed: Duration, now: Instant) {
         let config = &self.config;
         let over = |manoeuvre: &Stopping| manoeuvre.is_over_by_time(config, now);
@@ -709,7 +710,8 @@ fn signals(wanted: Option<&Controls>, lights: Signals, is_hazard: bool) -> Signa
 
 /// Margin above the bound in m/s that counts as overspeed after [`OVERSPEED_TIME`].
 const OVERSPEED: f32 = 2.0;
-/// Time for which a machine may exceed the bound by [`OVERSPEED`].
+/// Time for which a driven machine may exceed the bound by more than [`OVERSPEED`] before it is
+/// stopped.
 const OVERSPEED_TIME: Duration = Duration::from_secs(1);
 /// Change of the steering share above which it counts as input: a wheel's sensor at rest varies by
 /// less.

@@ -148,7 +148,7 @@ const RELEASE_RATE: f32 = 2.0;
 const KEPT: Duration = Duration::from_millis(400);
 /// Change of the share of throttle up to which throttle counts as steady.
 const THROTTLE_STEP: f32 = 0.03;
-/// Seconds in which a full brake is released.
+/// Least time in seconds for the release of a full brake, below [`ROLLING_SPEED`].
 const RELEASE_SECONDS: f32 = 0.4;
 /// Speed in m/s that a machine may gain against its new gear after a change of gear.
 const LIMIT_SPARE: f32 = 0.1;

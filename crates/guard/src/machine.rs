@@ -163,7 +163,7 @@ pub struct Extra {
 }
 
 impl Extra {
-    /// Maximum number of reported extras of a vehicle.
+    /// Maximum number of a vehicle's extras that are reported; further ones are left out.
     pub const COUNT_MAX: usize = 16;
 }
 

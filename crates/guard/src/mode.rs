@@ -62,7 +62,7 @@ numbered! {
         FocusLost = 9,
         /// The person's inputs are unhealthy, such as a pad that no longer updates: 1, 0.
         InputsUnhealthy = 10,
-        /// The person released the dead-man input: 1, 0.
+        /// The person's dead-man input is released, or required and missing: 1, 0.
         DeadManReleased = 11,
         /// The session in which the machine was armed has ended: the current session, or 0; the
         /// former one.
@@ -79,8 +79,9 @@ numbered! {
         GuardSilent = 17,
         /// The guard itself was late: the time between two steps and the limit, ms.
         GuardLate = 18,
-        /// The machine has exceeded the speed bound by more than 2 m/s for a second: speed and
-        /// bound, m/s.
+        /// The machine has exceeded the speed bound by more than 2 m/s for a second, or its set
+        /// point for the time of `brake_answer` if it is differential or omni: speed and limit,
+        /// m/s.
         Overspeed = 19,
         /// The machine moves although it is held, or against its gear: speed and limit, m/s.
         Rolling = 20,

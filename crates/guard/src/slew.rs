@@ -10,9 +10,9 @@ pub(crate) struct Slew {
 /// Maximum rates of a set point, per second.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Rates {
-    /// Away from 0.
+    /// Maximum change away from 0, per second.
     pub(crate) rise: f32,
-    /// Towards 0.
+    /// Maximum change towards 0, per second.
     pub(crate) fall: f32,
     /// Growth of both, per second; infinite if unlimited.
     pub(crate) jerk: f32,
@@ -40,7 +40,8 @@ impl Slew {
         if rate * seconds >= gap { target } else { last + self.rate * seconds }
     }
 
-    /// Takes the step that was made in fact, after further limits.
+    /// Sets the present rate to that of the step from `last` to `next`, which further limits
+    /// changed.
     pub(crate) fn made(&mut self, last: f32, next: f32, seconds: f32) {
         self.rate = if seconds > 0.0 { (next - last) / seconds } else { 0.0 };
     }

@@ -20,7 +20,7 @@ pub(crate) fn rolls(config: &Config, moved: Twist) -> Option<(f32, f32)> {
 /// One part of a machine's motion, with its limits.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Axis {
-    /// In m/s or rad/s.
+    /// Present value of this part, in m/s or rad/s.
     pub(crate) value: f32,
     /// Value below which this part stands.
     pub(crate) standing: f32,

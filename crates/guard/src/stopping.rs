@@ -34,7 +34,8 @@ impl Stopping {
         }
     }
 
-    /// Returns duration and distance, once the machine has been stationary for long enough.
+    /// Returns the duration and the distance in m of the stop, once the machine has been stationary
+    /// for the configured time; `None` before.
     pub(crate) fn ended(&self, config: &Config, now: Instant) -> Option<(Duration, f32)> {
         match self {
             Self::Wheels(stop) => stop.ended(config, now),
@@ -42,7 +43,8 @@ impl Stopping {
         }
     }
 
-    /// Returns whether a machine of unknown motion must be stationary by now, from any motion.
+    /// Returns whether a machine of unknown motion must be stationary by now, from its last known
+    /// or any motion; `false` while its motion is known.
     pub(crate) fn is_over_by_time(&self, config: &Config, now: Instant) -> bool {
         match self {
             Self::Wheels(stop) => stop.is_over_by_time(config, now),

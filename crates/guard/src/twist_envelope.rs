@@ -19,7 +19,8 @@ pub(crate) struct TwistEnvelope {
 }
 
 impl TwistEnvelope {
-    /// Limits the wanted twist.
+    /// Returns the set point of this step, on the way from `last` to the wanted twist and within
+    /// all limits, and the limits that changed it.
     ///
     /// `last` is the set point sent a step before, `moved` the machine's motion, if known, and
     /// `bound` the speed bound in m/s, of which the yaw rate and the sideways speed have the same
@@ -43,7 +44,8 @@ impl TwistEnvelope {
         (next, limits.iter().chain(slowed.iter()).collect())
     }
 
-    /// Takes a step towards `target` from `last`, a twist that the limits allow.
+    /// Returns the twist one step from `last`, which the limits allow, towards `target`, and the
+    /// limits that keep it from `target`.
     fn approach(
         &mut self,
         config: &Config,
@@ -86,7 +88,7 @@ impl TwistEnvelope {
     }
 }
 
-/// Maximum of each part of a twist.
+/// Maximum of each part of a twist, without sign, in m/s and rad/s.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Most {
     pub(crate) forward: f32,
@@ -108,7 +110,8 @@ impl Most {
         Self { forward: bound, back: bound.min(envelope.reverse_speed_max), sideways, yaw_rate }
     }
 
-    /// Returns the twist with every part within its maximum, and the speed within the largest.
+    /// Returns the twist with every part within its maximum, and the speed over the ground within
+    /// the forward one.
     fn clamp(&self, twist: Twist) -> Twist {
         let clamped = Twist {
             forward: twist.forward.clamp(-self.back, self.forward),
@@ -165,7 +168,7 @@ fn straight(twist: Twist) -> f32 {
 }
 
 /// Returns the forward speed in m/s that is the same share of its maximum as the largest part of
-/// the twist.
+/// the twist; at least the twist's own speed.
 pub(crate) fn pace(config: &Config, twist: Twist) -> f32 {
     twist.speed().max(share(config, twist) * config.envelope.speed_max)
 }
@@ -184,7 +187,8 @@ pub(crate) fn share(config: &Config, twist: Twist) -> f32 {
     along.max(across).max(twist.yaw_rate.abs() / envelope.yaw_rate_max)
 }
 
-/// Difference in m/s or rad/s that limits nothing a person could feel.
+/// Difference from the target in m/s or rad/s up to which no limit is reported: a person could not
+/// feel it.
 const TOLERANCE: f32 = 1e-3;
 
 #[cfg(test)]

@@ -17,10 +17,10 @@ pub(crate) struct TwistStop {
     is_new: bool,
     /// Set point now.
     twist: Twist,
-    /// In m/s², ramped up to `deceleration_max`.
+    /// Deceleration along the way now, m/s²; ramped up to `deceleration_max`.
     deceleration: f32,
     deceleration_max: f32,
-    /// In rad/s².
+    /// Deceleration of the turn, rad/s².
     yaw_deceleration: f32,
     /// `true` while the machine reports its motion.
     is_known: bool,
@@ -29,7 +29,8 @@ pub(crate) struct TwistStop {
     /// Distance driven since the begin, m.
     distance: f32,
     standing_since: Option<Instant>,
-    /// Time at which the parking brake is added, because the drive does not respond.
+    /// Time at which the parking brake is added, because the drive does not respond; `None` while
+    /// it does.
     parking_at: Option<Instant>,
 }
 
@@ -75,7 +76,8 @@ impl TwistStop {
         this
     }
 
-    /// Slows harder, at once, if `cause` requires it.
+    /// Slows harder at once for an emergency stop. For a drive that does not respond, sets no
+    /// motion at once and schedules the parking brake. Does nothing for other causes.
     pub(crate) fn harden(&mut self, config: &Config, cause: Cause, now: Instant) {
         match cause {
             Cause::EmergencyStop => {
@@ -103,7 +105,8 @@ impl TwistStop {
         self.twist = moved.sane();
     }
 
-    /// Returns the set point, and whether the parking brake holds.
+    /// Advances the stop by one step; returns the set point, and whether to apply the parking
+    /// brake.
     pub(crate) fn step(
         &mut self,
         config: &Config,
@@ -134,14 +137,16 @@ impl TwistStop {
         (self.twist, is_over || self.parking_at.is_some_and(|at| at <= now))
     }
 
-    /// Returns duration and distance, once the machine has been stationary for long enough.
+    /// Returns the duration and the distance in m of the stop, once the machine has been stationary
+    /// for the configured time; `None` before.
     pub(crate) fn ended(&self, config: &Config, now: Instant) -> Option<(Duration, f32)> {
         let since = self.standing_since?;
         (now.since(since) >= config.manoeuvre.standing)
             .then(|| (now.since(self.began_at), self.distance))
     }
 
-    /// Returns whether a machine of unknown motion must be stationary by now, from any motion.
+    /// Returns whether a machine of unknown motion must be stationary by now, from its last known
+    /// or any possible motion; `false` while its motion is known.
     pub(crate) fn is_over_by_time(&self, config: &Config, now: Instant) -> bool {
         let ramp = &config.manoeuvre;
         let slows = self.moved.speed() / ramp.deceleration;
@@ -156,5 +161,6 @@ impl TwistStop {
     }
 }
 
-/// Seconds in addition to twice the ramp's duration, for a drive that responds slowly.
+/// Seconds added to twice the ramp's duration before a machine of unknown motion counts as
+/// stationary: for a drive that responds slowly.
 const SILENT_SPARE: f32 = 2.0;

@@ -37,7 +37,9 @@ pub(crate) enum Follows {
 }
 
 impl TwistWatch {
-    /// Takes the machine's motion, if known, and the set point sent a step ago.
+    /// Takes the machine's motion, if known, and the set point sent a step ago. Returns the reason
+    /// if a stop does not slow the machine; [`fault`](Self::fault), [`rolls`](Self::rolls) and
+    /// [`over`](Self::over) have the other findings.
     ///
     /// `is_free` is `false` while a brake holds the machine.
     pub(crate) fn step(
@@ -77,7 +79,8 @@ impl TwistWatch {
         self.slows(config, moved, told, elapsed)
     }
 
-    /// Returns the fault of the reported motion.
+    /// Returns the fault of the reported motion, kept until the machine is held or its reports are
+    /// accepted again; `None` without one.
     pub(crate) fn fault(&self) -> Option<Why> {
         self.fault
     }
@@ -134,7 +137,8 @@ impl TwistWatch {
 struct Part {
     /// Set point as the slowest sound drive follows it; `None` before the first.
     slowest: Option<f32>,
-    /// Value that was possible at least, in the last step.
+    /// Value nearest to the reported one that was possible in the last step; `None` before the
+    /// first.
     possible: Option<f32>,
     against: Duration,
     beyond: Duration,
@@ -271,7 +275,7 @@ impl Slowing {
 
 /// Share of the maximum by which a sound machine may miss its set point: slip, slope, noise.
 const MARGIN_SHARE: f32 = 0.15;
-/// Time for which a machine must move against its set point.
+/// Time for which a driven machine must move against its set point to be stopped.
 const AGAINST_TIME: Duration = Duration::from_millis(100);
 /// Additional fall from one state to the next, as a share of the maximum: the noise of a sensor.
 const FALLS_SPARE: f32 = 0.01;

@@ -19,7 +19,7 @@ pub(super) fn check(
     }
 }
 
-/// Kinds of machines.
+/// Kinds of machines that need a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Of {
     All,

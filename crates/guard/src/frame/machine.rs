@@ -128,13 +128,17 @@ fn read_reported(reader: &mut Reader<'_>) -> Reported {
     Reported::from_numbers([(); Reported::COUNT].map(|()| reader.trailing_f32()))
 }
 
-/// Greatest valid steering angle in rad: a road wheel at a right angle.
+/// Greatest valid steering angle in rad, beyond which it counts as unknown: a road wheel at a right
+/// angle.
 const ANGLE_MOST: f32 = core::f32::consts::FRAC_PI_2;
-/// Greatest valid x or y of a position in m: from a pole to the equator, the range of telemetry.
+/// Greatest valid x or y of a position in m, beyond which it counts as unknown: from a pole to the
+/// equator, the range of telemetry.
 const DISTANCE_MOST: f32 = 1e7;
-/// Greatest valid heading in rad: more than a hundred thousand turns in one direction.
+/// Greatest valid heading in rad, beyond which it counts as unknown: more than a hundred thousand
+/// turns in one direction.
 const HEADING_MOST: f32 = 1e6;
-/// Greatest valid height or depth in m: beyond any sea and any flight.
+/// Greatest valid height or depth in m, beyond which it counts as unknown: beyond any sea and any
+/// flight.
 const HEIGHT_MOST: f32 = 1e5;
 /// Size of a machine's state in bytes, without its optional numbers.
 pub(super) const MACHINE_BYTES: usize = 62;

@@ -17,7 +17,7 @@ use super::error::Error;
 pub trait Frame: Copy {
     /// Kind and version of the frame.
     const DATA_ID: u32;
-    /// Length of the complete frame in bytes.
+    /// Length of the complete frame in bytes, with all optional numbers that this build knows.
     const BYTES: usize;
     /// Length without the optional numbers at the end of a machine's or a status's frame. Earlier
     /// builds send fewer of those numbers; later builds send more, which are skipped.

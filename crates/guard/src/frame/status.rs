@@ -32,7 +32,8 @@ pub struct Status {
     /// `true` while that stop is latched, until a person resets it by its name; if latches are
     /// stored, only from then on.
     pub is_latched: bool,
-    /// Newest emergency stop that was acted on and, if latches are stored, whose latch is.
+    /// Newest emergency stop that was acted on and, if latches are stored, whose latch is; `None`
+    /// before the first.
     pub emergency_stop: Option<ActNumber>,
     /// Answer to the newest other act; `None` before the first.
     pub answer: Option<Answer>,
@@ -61,7 +62,7 @@ pub struct Status {
     /// Which of picture age and command timeout stops the machine next if no more input arrives,
     /// and the time until then; `None` unless the machine is armed or driven.
     pub countdown: Option<(Cause, Duration)>,
-    /// Limits that changed the commanded controls.
+    /// Limits that changed the commanded controls in this step.
     pub limits: Limits,
     /// Counts of refused input since the guard's start.
     pub counts: Counts,
