@@ -14,7 +14,7 @@ pub(crate) struct Rates {
     pub(crate) rise: f32,
     /// Maximum change towards 0, per second.
     pub(crate) fall: f32,
-    /// Growth of both, per second; infinite if unlimited.
+    /// Maximum growth of either rate, per second; infinite if unlimited.
     pub(crate) jerk: f32,
 }
 

@@ -138,7 +138,7 @@ choice! {
         Arm,
         /// Release the latch of the named stop; the machine stays held.
         Reset,
-        /// Hold the machine at its position.
+        /// Hold the machine where it stands; the guard refuses this while the machine moves.
         Park,
         /// Take over from the console that names this one as its successor.
         TakeOver,

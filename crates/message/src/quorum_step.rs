@@ -84,7 +84,8 @@ impl QuorumStep {
     }
 }
 
-/// Maximum number of entries: more elections than a member can miss without a restart.
+/// Maximum number of log entries in a message, beyond which it is refused: more elections than a
+/// member can miss without a restart.
 const ENTRY_COUNT_MAX: usize = 1024;
 
 const KIND: Kind = Kind {

@@ -21,7 +21,7 @@ pub enum Sight {
     Moves,
     /// The pictures turn against the steering.
     Contradicts,
-    /// Nobody has checked the steering yet.
+    /// A steering check is due: nobody has completed one yet.
     Unchecked,
 }
 

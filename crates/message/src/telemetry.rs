@@ -37,7 +37,7 @@ fields! {
 codec!(Telemetry);
 
 impl Telemetry {
-    /// Maximum length in bytes of the reason and of the problem.
+    /// Maximum length in bytes of `mode_reason` and of `source_trouble`.
     pub const TEXT_BYTES_MAX: usize = TEXT_BYTES_MAX;
 
     /// Returns the values of the guard's newest status; `None` while the guard is silent.

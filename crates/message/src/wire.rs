@@ -55,7 +55,7 @@ pub(crate) fn number(field: &'static str, value: f32, min: f32, max: f32) -> Res
     Err(Error::OutOfRange { field, value, min, max })
 }
 
-/// Returns an integer checked as [`number`] does.
+/// Returns `value` if it is within `min` to `max`, otherwise an error that names `field`.
 pub(crate) fn within(field: &'static str, value: u16, min: u16, max: u16) -> Result<u16, Error> {
     if (min..=max).contains(&value) {
         return Ok(value);
@@ -64,7 +64,7 @@ pub(crate) fn within(field: &'static str, value: u16, min: u16, max: u16) -> Res
     Err(Error::OutOfRange { field, value, min, max })
 }
 
-/// Returns a double-precision number checked as [`number`] does.
+/// Returns `value`, in double precision, if it is within `min` to `max`; NaN is not.
 pub(crate) fn number_f64(
     field: &'static str,
     value: f64,
@@ -130,5 +130,6 @@ pub(crate) const TEXT_BYTES_MAX: usize = 256;
 /// Maximum number of links of a session: each local interface with each remote address, numbered 0
 /// to 15.
 pub(crate) const LINK_COUNT_MAX: usize = 16;
-/// Maximum time in milliseconds, about three hours: far above any delay of a live session.
+/// Maximum time in milliseconds, beyond which a message is refused: about three hours, far above
+/// any delay of a live session.
 pub(crate) const MILLIS_MAX: f32 = 1e7;

@@ -121,7 +121,7 @@ pub enum Control {
     /// Administrator to switchboard: an order. The holder of the switchboard's own key is its
     /// administrator; a supervisor may send [`Order::End`] and [`Order::Who`].
     Order(Order),
-    /// Switchboard to administrator: a part of the answer.
+    /// Switchboard to administrator: a part of the answer to an order.
     OrderPart {
         /// Bytes that follow the previous parts, at most 32 KiB.
         bytes: Vec<u8>,

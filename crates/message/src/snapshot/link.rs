@@ -140,7 +140,8 @@ counts! {
     PacketCounts of wire_snapshot::LinkStatsArgs<'_>, wire_snapshot::LinkStats<'_> {
         /// Media packets assigned to the link.
         given: packets_given,
-        /// Packets assigned that replace another, or are new for an incomplete unit.
+        /// Packets assigned to the link that replace another packet, or are new for an incomplete
+        /// unit.
         again: packets_again,
         /// Packets dropped before they were sent: too late, or the address was not validated.
         dropped: packets_dropped,
