@@ -151,7 +151,7 @@ impl<A: Application<T>, T: Transport> Endpoint<A, T> {
         at
     }
 
-    /// Returns whether the process is stalled at `now`.
+    /// Returns whether the process is stalled at `now`, and updates the end of the current stall.
     fn is_stalled(&mut self, now: Instant) -> bool {
         self.stalled = self.stalls.as_mut().and_then(|stalls| stalls.end_at(now));
         self.stalled.is_some()

@@ -31,13 +31,13 @@ pub enum Step {
     Cut(usize),
     /// A cut link carries again.
     Restore(usize),
-    /// The port of the vehicle's end of a link changes.
+    /// The port of the vehicle's end of a link changes to the given one.
     Rebind(usize, u16),
-    /// The address of the vehicle's end of a link changes.
+    /// The IP address of the vehicle's end of a link changes to that of the given host number.
     Readdress(usize, u8),
     /// A clock is set ahead by the given nanoseconds, or back if negative.
     SetClock(Side, i64),
-    /// The maximum datagram size of a side on a link changes.
+    /// The maximum size of the datagrams that a side sends on a link changes to the given one.
     LimitDatagrams(Side, usize, ByteCount),
     /// The operator restarts without memory; its next session is seeded with this value.
     RestartOperator(u64),

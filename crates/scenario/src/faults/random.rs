@@ -18,7 +18,8 @@ pub struct Rates {
     pub corruption: f64,
     /// Probability that a datagram arrives twice in a row, and a third time much later.
     pub duplication: f64,
-    /// Probability that a datagram is held back until [`HELD_MAX`] others are, too.
+    /// Probability that a datagram is held back; once more than [`HELD_MAX`] are, all follow the
+    /// next delivered one.
     pub reordering: f64,
     /// Probability that a datagram arrives from an address that belongs to nobody.
     pub readdressing: f64,

@@ -328,7 +328,8 @@ const RAISE_FALLEN: f64 = 1.5;
 /// Share of the floor below which a received rate aborts a probation: below the 0.8 of the floor
 /// that a probation itself causes.
 const ABORT_SHARE: f64 = 0.5;
-/// Standing queue for which the paper's rule, that less arrives than was sent, may not apply.
+/// Queueing delay above which no probation begins, and the rate falls if the arrival rate is below
+/// [`QUEUED_SHARE`] of the base rate.
 const QUEUE_MOST: Duration = Duration::from_millis(80);
 /// Queueing delay above which a queue counts as begun: above jitter.
 const QUEUE_SIGN: Duration = Duration::from_millis(25);
