@@ -57,7 +57,7 @@ pub enum Dropped {
     /// A network exceeds the limit of requests for an address per second, or too many networks make
     /// such requests.
     OverAddresses,
-    /// The kernel did not send the datagram.
+    /// The kernel did not send the datagram, or its connection over TLS has ended.
     NotSent,
     /// The datagram waited too long for a connection over TLS, or its queue was full.
     Stale,

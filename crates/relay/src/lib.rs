@@ -74,7 +74,7 @@ pub async fn run(
     ended
 }
 
-/// Renders the page of metrics.
+/// Returns the page of metrics as OpenMetrics text.
 fn page(counters: &Counters) -> String {
     let mut page = Page::new("tautline_relay");
     page.gauge("leases", None, "Known leases", counters.leases as f64);
@@ -100,7 +100,7 @@ fn page(counters: &Counters) -> String {
     page.finish()
 }
 
-/// Renders the counters for people.
+/// Returns the text of `/status`: leases, legs, forwarded datagrams, and the drop counters above 0.
 fn status(counters: &Counters) -> String {
     let Counters { leases, legs, forwarded, bytes_forwarded, .. } = counters;
     let head = format!(

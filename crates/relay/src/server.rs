@@ -185,8 +185,8 @@ impl Server {
         }
     }
 
-    /// Reads a bounded number of times from one socket, and handles the datagrams; returns whether
-    /// more may wait.
+    /// Reads a bounded number of times from one socket, and forwards or answers the datagrams;
+    /// returns whether more may wait.
     fn receive(&mut self, index: usize, buffer: &mut [u8]) -> bool {
         for _ in 0..READINGS {
             let mut parts = buffer.chunks_mut(BUFFER_BYTES);
@@ -219,7 +219,8 @@ impl Server {
         true
     }
 
-    /// Processes input of the connections over TLS; returns whether more may wait.
+    /// Forwards or answers the datagrams of the connections over TLS, and removes the legs of those
+    /// that have ended; returns whether more may wait.
     fn receive_streams(&mut self) -> bool {
         let Self { poll, streams, table, answer, sockets, clock, .. } = self;
         let more = streams.turn(poll.registry(), clock.now());
@@ -319,7 +320,8 @@ impl Socket {
     }
 }
 
-/// Sends a train, or single datagrams if the kernel refuses the train.
+/// Sends a train, or single datagrams if the kernel refuses the train; counts those that cannot be
+/// sent.
 fn send(sockets: &mut Sockets, table: &mut Table, train: &Train) {
     if sockets.send(train.to, &train.bytes, train.segment).is_ok() {
         return;

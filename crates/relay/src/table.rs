@@ -86,8 +86,8 @@ struct Leg {
     probing: Probing,
 }
 
-/// Counts of calls, hints and requests in the current second, for the rate limits of senders
-/// without a proof.
+/// Counts of calls, of hints (cookies in answer to sessions' datagrams) and of requests for an
+/// address in the current second, for the rate limits of senders without a proof.
 #[derive(Debug, Default)]
 struct Budget {
     since: Instant,
@@ -175,7 +175,7 @@ impl Table {
         }
     }
 
-    /// Removes silent ends and expired leases; call it about once a second.
+    /// Removes silent or expired legs and leases that are over; call it about once a second.
     pub fn handle_timeout(&mut self, now: Instant) {
         if now.since(self.swept_at) < SWEEP_INTERVAL {
             return;
@@ -616,7 +616,7 @@ fn link_of(datagram: &[u8]) -> Option<LinkNumber> {
     LinkNumber::new(head & 0x0f)
 }
 
-/// Returns the network of an address: for IPv6 its /64.
+/// Returns the network of an address: for IPv6 its /64, for IPv4 the address itself.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -641,14 +641,16 @@ const CALLS_MAX: u32 = 256;
 /// Maximum calls from one network per second: every socket of an end, during two consecutive
 /// restarts of relays.
 const NETWORK_CALLS_MAX: u32 = 32;
-/// Maximum hints per second to senders at unproven addresses that they are unknown.
+/// Maximum cookies per second that are sent to unproven addresses in answer to sessions' datagrams.
 const HINTS_MAX: u32 = 256;
 /// Maximum answered requests for an address per network and second: several machines with several
 /// links.
 const NETWORK_ADDRESSES_MAX: u32 = 64;
-/// Maximum networks distinguished per second; requests of further ones are dropped.
+/// Maximum networks whose requests for an address are answered per second; those of further ones
+/// are dropped.
 const ADDRESS_NETWORKS_MAX: usize = 4_096;
-/// Maximum life of a token from a switchboard.
+/// Maximum time from now to a token's expiry; a later expiry counts as this, as no switchboard
+/// issues longer tokens.
 const TOKEN_LIFE_MAX: Duration = Duration::from_secs(86_400);
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 

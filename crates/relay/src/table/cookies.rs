@@ -20,7 +20,7 @@ impl Cookies {
         self.of(from, epoch(now))
     }
 
-    /// Returns whether `cookie` was issued to `from` in this epoch or the previous one.
+    /// Returns whether `cookie` was issued to `from` in the current [`EPOCH`] or the previous one.
     pub(super) fn is_of(&self, cookie: Cookie, from: Route, now: Instant) -> bool {
         let epoch = epoch(now);
         // Not constant-time: the cookie changes every minute, too soon to be found byte by byte.

@@ -190,5 +190,6 @@ fn burst(limits: &Limits) -> ByteCount {
     limits.lease_rate * BURST
 }
 
-/// Burst of a lease: the slices of a picture, or a train of datagrams, arrive at once.
+/// Time whose bytes at the lease's rate may pass at once: the slices of a picture, or a train of
+/// datagrams, arrive together.
 const BURST: Duration = Duration::from_millis(100);

@@ -61,7 +61,7 @@ impl Probing {
         self.unanswered.push_back(now);
     }
 
-    /// Handles the answer to the probe of `sent_at`; returns whether it was unanswered.
+    /// Removes the probe of `sent_at` from the unanswered ones; returns whether it was among them.
     pub(super) fn answer(&mut self, sent_at: Instant) -> bool {
         let place = self.unanswered.iter().position(|at| *at == sent_at);
         place.and_then(|place| self.unanswered.remove(place)).is_some()
