@@ -275,8 +275,9 @@ impl Directory {
         self.unix_start = unix_start;
     }
 
-    /// Handles a new connection from `remote`, which has proven to hold `key`. An unlisted key is
-    /// refused, unless an invitation is open.
+    /// Handles a new connection from `remote`, which has proven to hold `key`. A key that is
+    /// neither listed nor a supervisor's or the administrator's is refused, unless an invitation is
+    /// open.
     pub fn handle_connected(
         &mut self,
         id: ConnectionId,
@@ -320,7 +321,8 @@ impl Directory {
         self.turn_away(id, Refusal::NotAllowed, text, now);
     }
 
-    /// Handles a message of the other end of connection `id`.
+    /// Carries out a message of the other end of connection `id`; refuses one that the role of that
+    /// end does not permit.
     pub fn handle_message(&mut self, id: ConnectionId, message: Control, now: Instant) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.heard_at = now;

@@ -104,7 +104,7 @@ pub async fn run(
     }
 }
 
-/// Renders the page of metrics.
+/// Returns the page of metrics as OpenMetrics text.
 fn page(counters: &Counters, reflected: &reflector::Counters) -> String {
     let mut page = Page::new("tautline_switchboard");
     let connections = counters.connections.load(Ordering::Relaxed);

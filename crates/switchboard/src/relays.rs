@@ -107,7 +107,7 @@ fn key<'de, D: Deserializer<'de>>(from: D) -> Result<PublicKey, D::Error> {
     text.parse().map_err(|error| serde::de::Error::custom(format!("[[relays]] key: {error}")))
 }
 
-/// Maximum number of relays that an end accepts.
+/// Maximum number of relays in the settings: as many as an end accepts.
 const RELAYS_MAX: usize = 4;
 const ADDRESSES_MAX: usize = 8;
 

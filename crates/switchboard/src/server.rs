@@ -350,7 +350,8 @@ impl Server {
         }
     }
 
-    /// Carries out the directory's outputs.
+    /// Carries out the directory's outputs in order; a message is sent only after the changes
+    /// before it are on disk.
     fn act(&mut self) -> anyhow::Result<()> {
         while let Some(output) = self.directory.poll_output() {
             match output {

@@ -278,7 +278,8 @@ const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const VEHICLES: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("vehicles");
 const MACHINES: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new("machines");
 const SCHEMA_KEY: &str = "form";
-/// Current form of the content. The first had no machines; other forms are refused.
+/// Number of the current form of the content. A store of form 1, which has no machines, is
+/// converted; any other is refused.
 const SCHEMA: u64 = 2;
 
 #[cfg(test)]

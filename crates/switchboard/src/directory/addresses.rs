@@ -41,7 +41,7 @@ pub(super) fn reachable(texts: &[String], remote: IpAddr) -> Result<Vec<Destinat
     Ok(addresses)
 }
 
-/// Maximum number of addresses in a message.
+/// Maximum number of addresses in a registration; one with more is refused.
 const ADDRESSES_MAX: usize = 32;
 
 #[cfg(test)]

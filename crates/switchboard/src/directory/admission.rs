@@ -181,8 +181,8 @@ impl Directory {
 
 /// Validity of an invitation: time to walk to the machine and type the code.
 const INVITATION_LIFE: Duration = Duration::from_secs(600);
-/// Maximum attempts per invitation, against guessing: a mistyped letter is reported before anything
-/// is sent.
+/// Number of wrong codes after which an invitation ends, against guessing: a mistyped letter is
+/// reported before anything is sent.
 const ATTEMPTS_MAX: u32 = 3;
 const INVITATIONS_MAX: usize = 64;
 

@@ -41,8 +41,8 @@ impl Directory {
         }
     }
 
-    /// Handles the pong of a ping sent at `sent_at`: a ping sent after a duplicate registration
-    /// proves the first alive.
+    /// Refuses the duplicate registration under the key of connection `id`, which has answered the
+    /// ping of `sent_at`, if one waits and came before that ping: the first machine is alive.
     pub(super) fn handle_alive(&mut self, id: ConnectionId, sent_at: Instant, now: Instant) {
         let Some(key) = self.connections.get(&id).map(|connection| connection.key) else { return };
         let is_first = self.presence_of(key).is_some_and(|first| first.id == id);

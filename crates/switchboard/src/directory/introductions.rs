@@ -95,7 +95,9 @@ impl Directory {
         }
     }
 
-    /// Sends the operator's current addresses to the vehicle, in the same way.
+    /// Sends the vehicle the current addresses of its lease's operator, under the lease that both
+    /// know. A vehicle without candidates gets none: it is of an older build and would start a new
+    /// session.
     pub(super) fn tell_vehicle(&mut self, name: &str) {
         let Some(vehicle) = self.vehicles.get(name) else { return };
         let (Some(to), Some(lease)) = (&vehicle.presence, &vehicle.lease) else { return };
