@@ -16,16 +16,16 @@ pub struct Question {
     pub erasure_rate: f64,
     /// Share of the code rate that a stream must deliver, above 0 and below 1.
     pub share: f64,
-    /// Probability that it delivers less, above 0 and below 1.
+    /// Probability that the stream delivers less than that share, above 0 and below 1.
     pub failure: f64,
 }
 
 /// One value, and the paper's if it differs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantity {
-    /// Its name in JSON, including the unit.
+    /// Name of the quantity in JSON, including the unit.
     pub key: &'static str,
-    /// Its name for readers.
+    /// Name of the quantity for readers.
     pub name: &'static str,
     /// Slots, intervals of l slots, or operations; empty if dimensionless.
     pub unit: &'static str,
@@ -33,7 +33,7 @@ pub struct Quantity {
     pub value: Option<f64>,
     /// The value printed in the paper, if that is wrong.
     pub printed: Option<f64>,
-    /// Its place in \[STREAM\]; empty if it is not there.
+    /// Place of the quantity in \[STREAM\]; empty if it is not there.
     pub place: &'static str,
 }
 

@@ -218,7 +218,8 @@ struct Receiver {
     /// Output of the lossless decoder that has not been shown yet, by number of the picture.
     wanted: VecDeque<(usize, Picture)>,
     stream: Stream,
-    /// Picture of the last loss, until the strip is clean.
+    /// Number of the last lost picture, until a later one has been shown almost as the lossless
+    /// decoder shows it; then `None`.
     corrupt_from: Option<usize>,
 }
 
@@ -234,7 +235,8 @@ impl Receiver {
         })
     }
 
-    /// Handles a coded picture, or its loss.
+    /// Decodes a coded picture losslessly as the reference and, unless it is `lost`, passes it to
+    /// the downlink, then decodes and compares the pictures that the downlink shows.
     fn handle(&mut self, number: usize, coded: Encoded, lost: bool, now: Instant) -> Result<()> {
         let wanted = self.clean.decode(&coded.bytes)?.context("a whole stream gave no picture")?;
         self.wanted.push_back((number, wanted));

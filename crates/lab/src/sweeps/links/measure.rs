@@ -43,9 +43,9 @@ pub struct Measures {
     pub frozen: f64,
     /// Datagrams sent on each link in the media's direction.
     pub datagrams: Vec<u64>,
-    /// Share of these that the links dropped.
+    /// Share of the datagrams sent in the media's direction that the links dropped.
     pub dropped: f64,
-    /// Share of these that the links marked.
+    /// Share of the datagrams sent in the media's direction that the links marked.
     pub marked: f64,
     /// Delay of a datagram above its link's minimum, its own transmission time included: the 99th
     /// percentile per link, ms, without links on which none arrived. Empty if datagrams are not
@@ -192,10 +192,11 @@ fn frozen(trail: &Trail, from: Instant, to: Instant) -> f64 {
 
 /// Number of units of a picture: six slices.
 const PICTURE_UNITS: usize = 6;
-/// IPv4 (20) and UDP (8), as the links count them.
+/// Bytes of the IPv4 (20) and UDP (8) headers that a link counts with each datagram.
 const HEADERS: u64 = 28;
-/// Interval over which a link's rate before a cut is measured.
+/// Length of the interval before a cut over which the link's rate is measured.
 const FORMER: Duration = Duration::from_secs(1);
-/// Interval over which a link's rate after a cut is measured.
+/// Length of an interval after a cut in which a link must be given half of its former rate to count
+/// as carrying again.
 const CARRIES: Duration = Duration::from_millis(100);
 const STEP: Duration = Duration::from_millis(10);

@@ -35,8 +35,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Performs its runs from seed `first` on, with sessions configured as `transport`, and judges
-    /// them. `count` overrides the default number of seeds.
+    /// Performs the scenario's runs from seed `first` on, with sessions configured as `transport`,
+    /// and returns rows that judge them. `count` overrides the default number of seeds.
     ///
     /// # Errors
     /// For an invalid transport configuration.

@@ -32,7 +32,7 @@ struct Source {
 enum Kind {
     Recorded(Arc<Trace>),
     Driving(Carrier),
-    /// Mean rate in Mbit/s.
+    /// Model with log-normally varying capacity, by its mean rate in Mbit/s.
     Wandering(f64),
 }
 
@@ -188,8 +188,8 @@ fn start_ms(trace: &Trace, seed: u64, at: u64) -> u64 {
     rng.random_range(0..trace.period().as_millis() as u64)
 }
 
-/// Returns the reference page's link: its capacity is log-normal and varying, and its delay varies
-/// too.
+/// Returns a link with log-normally varying capacity around `mbps` and a varying delay; its
+/// parameters are those of the reference page.
 fn wandering(mbps: f64) -> Pair {
     let up = Config {
         rate_mbps: Some(mbps),
@@ -237,7 +237,7 @@ const RECORDINGS_SLOW: [Recording; 2] = [
     Recording { name: "evdo-half-mbps-stress", period_s: 265 },
 ];
 
-/// One-way delay without queueing, from the reference page.
+/// One-way delay of a link without queueing, taken from the reference page.
 const DELAY: Duration = Duration::from_millis(15);
 /// Size of a modem's queue in bytes. Modems hold much more than a few hundred milliseconds: 1.3 s
 /// at 6 Mbit/s.

@@ -65,7 +65,7 @@ pub(super) struct Trail {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Carried {
     pub(super) datagrams: u64,
-    /// UDP payload size.
+    /// Sum of the UDP payload sizes of the datagrams given to the link.
     pub(super) bytes: ByteCount,
     /// Datagrams dropped for any reason.
     pub(super) dropped: u64,
@@ -90,6 +90,6 @@ impl Trail {
     }
 }
 
-/// Excluded from the measurement: the first handshake and pings, and the startup of the rate
-/// control.
+/// Time from the start of a run that is excluded from the measurement: the first handshake and
+/// pings, and the startup of the rate control.
 pub const WARM_UP: Duration = Duration::from_secs(2);

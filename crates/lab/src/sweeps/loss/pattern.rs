@@ -19,7 +19,7 @@ pub enum Pattern {
     },
     /// All slices of a picture at once, with this probability.
     Pictures(f64),
-    /// One slice out of the given number.
+    /// Every n-th slice, for the given n.
     Every(u32),
     /// Independent losses with this probability, from the third second to the thirteenth; none
     /// before and after.

@@ -26,7 +26,7 @@ use crate::quality;
 pub struct Terms {
     /// Pictures per run.
     pub pictures: usize,
-    /// Total bitrate.
+    /// Target bitrate of all strips together.
     pub bitrate: Bitrate,
     /// Pictures from a slice's arrival until the vehicle learns of it.
     pub round_trip: usize,

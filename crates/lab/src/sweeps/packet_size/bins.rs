@@ -9,7 +9,7 @@ pub struct Bins {
     within: [u64; LIMITS.len()],
     arrived: u64,
     lost: u64,
-    /// Sum of the delays of those that arrived.
+    /// Sum of the delays of the messages that arrived.
     sum: Duration,
 }
 
@@ -38,7 +38,7 @@ impl Bins {
         self.sum += other.sum;
     }
 
-    /// Returns the mean delay of those that arrived, in ms; NaN if there are none.
+    /// Returns the mean delay of the messages that arrived, in ms; NaN if there are none.
     pub fn mean_ms(&self) -> f64 {
         self.sum.as_secs_f64() * 1e3 / self.arrived as f64
     }

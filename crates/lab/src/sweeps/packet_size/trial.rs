@@ -25,13 +25,14 @@ pub struct Round {
     /// Messages on the vehicle's leg: to the switchboard, or to the operator if there is none
     /// between them.
     pub vehicle: Bins,
-    /// Messages on the operator's leg, likewise.
+    /// Messages on the operator's leg: to the switchboard, or to the vehicle if there is none
+    /// between them.
     pub operator: Bins,
     /// End-to-end messages.
     pub end_to_end: Bins,
     /// Bytes on the wire in both directions, IP and UDP headers included.
     pub wire: ByteCount,
-    /// Application bytes among them.
+    /// Application bytes among the bytes on the wire.
     pub payload: ByteCount,
 }
 

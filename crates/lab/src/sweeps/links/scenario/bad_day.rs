@@ -393,8 +393,8 @@ fn missed_for_it(runs: &[Measures]) -> Row {
     missed("missed", runs).reference(0.0).within_absolute(0.0)
 }
 
-/// Returns rows that judge the misses of all runs against their target, in both directions: too few
-/// mean an unused budget.
+/// Returns rows that judge the share of missed units over all runs: at most 1.5 times the target of
+/// `percent`, and at least the target divided by 1.5, because too few misses mean an unused budget.
 fn on_target(runs: &[Measures], percent: f64) -> [Row; 2] {
     let most = missed("missed, 1.5 times the target at most", runs).reference(percent).at_most(1.5);
     let least = missed("missed, a 1.5th of it at least", runs).reference(percent);
@@ -419,7 +419,8 @@ fn frozen(runs: &[Measures]) -> Row {
     row.reference(0.0).within_absolute(0.0)
 }
 
-/// Start of the dip, s.
+/// Start of the dip of the link's capacity, in s from the start of the run, before the seed's
+/// shift.
 const DIP_AT: f64 = 8.0;
-/// Length of the dip, s.
+/// Length of the dip of the link's capacity, s.
 const DIP: f64 = 2.0;
