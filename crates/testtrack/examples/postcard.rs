@@ -1,5 +1,5 @@
-//! Writes pictures of the course: `postcard [seed] [folder]` produces PPM files and prints the time
-//! of one.
+//! Writes pictures from a drive over the course: `postcard [seed] [folder]` produces eight PPM
+//! files, one every 9 s of the drive, and prints the speed and the count of cones hit at each.
 //!
 //! `ffmpeg -i postcard-0.ppm postcard-0.png` converts them to PNG.
 

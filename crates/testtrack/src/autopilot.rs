@@ -42,7 +42,7 @@ impl Autopilot {
 }
 
 impl Default for Autopilot {
-    /// Returns a driver with no limit except the line's, 15 m/s.
+    /// Returns a driver with no limit except the speeds of the line, which are at most 15 m/s.
     fn default() -> Self {
         Self::new(f64::INFINITY)
     }

@@ -44,13 +44,13 @@ struct Parts {
     bonnet: bonnet::Bonnet,
 }
 
-/// Distance from the rear axle to the camera, m.
+/// Distance of the camera ahead of the rear axle, m.
 pub(crate) const MOUNT: f64 = 1.35;
 /// Height of the camera above the ground, m.
 pub(crate) const HEIGHT: f32 = 1.25;
 /// Focal length in picture widths: 70° across.
 pub(crate) const FOCAL: f32 = 0.714;
-/// Row of the horizon for a level car, in picture heights.
+/// Row of the horizon for a level car, in picture heights from the top.
 pub(crate) const HORIZON: f32 = 0.41;
 impl Camera {
     /// Creates a camera for pictures of `width` by `height` pixels. Takes about 100 ms, because the
@@ -79,7 +79,7 @@ impl Camera {
         self.width
     }
 
-    /// Returns the rows of a complete picture.
+    /// Returns the number of rows of the complete picture.
     pub fn height(&self) -> usize {
         self.height
     }

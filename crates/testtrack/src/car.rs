@@ -26,9 +26,9 @@ pub struct CarState {
     pub yaw_rate: f64,
     /// Angle of the front wheels, rad, positive to the left.
     pub steering_angle: f64,
-    /// Applied throttle, 0 to 1.
+    /// Applied throttle, 0 to 1; 0 while the car moves against its gear.
     pub throttle: f64,
-    /// Applied brake, 0 to 1.
+    /// Applied brake, 0 to 1; while the car moves against its gear, the throttle brakes it too.
     pub brake: f64,
     /// Pitch of the body, rad, positive with the bonnet down (as under braking).
     pub pitch: f64,
@@ -71,7 +71,7 @@ const STEERING_RATE: f64 = 1.05;
 const ENGINE_PULL: f64 = 4.2;
 /// Engine power per mass, W/kg; with [`DRAG`] it gives a top speed of 25 m/s.
 const ENGINE_POWER: f64 = 32.0;
-/// Top speed in reverse, m/s.
+/// Speed in reverse at which the engine no longer accelerates the car, m/s.
 const REVERSE_SPEED_MAX: f64 = 5.0;
 /// Deceleration by the brake at full pedal, m/s².
 const BRAKE: f64 = 8.0;
@@ -81,7 +81,8 @@ const PARKING_BRAKE: f64 = 3.0;
 const GRAVITY: f64 = 9.81;
 /// Deceleration by rolling resistance, m/s².
 const ROLLING: f64 = 0.2;
-/// Air drag, 1/m: (ENGINE_POWER / 25 - ROLLING) / 25².
+/// Deceleration by air drag divided by the square of the speed, 1/m: (ENGINE_POWER / 25 - ROLLING)
+/// / 25².
 const DRAG: f64 = 0.001_728;
 /// Lateral acceleration that the tyres hold on asphalt and on grass, m/s².
 const GRIP: (f64, f64) = (8.0, 4.0);
@@ -182,7 +183,8 @@ impl CarState {
         self.steering_angle += change.clamp(-most, most);
     }
 
-    /// Applies engine, brake and resistance along the car.
+    /// Updates the applied pedals, and the speed and acceleration after `seconds` under engine,
+    /// brakes, slope and resistance.
     fn roll(&mut self, controls: &Controls, conditions: &Conditions, seconds: f64) {
         let before = self.speed;
         let direction = match controls.gear {

@@ -85,7 +85,8 @@ impl Cone {
         first
     }
 
-    /// Returns whether the moving car touches the cone; if so, the cone takes its momentum.
+    /// Returns whether the moving car touches the cone; if so, sets the cone's velocity, direction
+    /// of fall and spin from the impact. A car at rest touches nothing.
     fn strike(&mut self, car: &CarState) -> bool {
         let (dx, dy) = (self.position[0] - car.x, self.position[1] - car.y);
         if dx * dx + dy * dy > 25.0 || car.speed == 0.0 {

@@ -60,7 +60,7 @@ impl Course {
         self.length
     }
 
-    /// Returns the positions of the standing cones: metres east and north.
+    /// Returns the positions of the cones before any is hit: metres east and north.
     pub fn cones(&self) -> &[(f64, f64)] {
         &self.cones
     }

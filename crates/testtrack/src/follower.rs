@@ -110,9 +110,11 @@ impl Follower {
 
 /// Maximum distance in metres between two states of the same car; a longer one means a restart.
 const JUMP_MAX: f64 = 20.0;
-/// Maximum extrapolation; a car silent for longer is shown standing at that position.
+/// Maximum time by which the car's pose is extrapolated from its last report; a car silent for
+/// longer is shown standing at that position.
 const CARRY_MAX: Duration = Duration::from_millis(50);
-/// Divisor for a drift of 200 ppm between two clocks: twice that of a bad crystal.
+/// Divisor of the time passed that gives the allowed drift between the two clocks: 200 ppm, twice
+/// that of a bad crystal.
 const DRIFT_DIVISOR: i64 = 5_000;
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::world::World;
 pub struct SimulatedCar {
     world: World,
     controls: Controls,
-    /// Time up to which the world has advanced; `None` before the first turn.
+    /// Time up to which the world has advanced; `None` until its state is first read.
     moved_until: Option<Instant>,
 }
 
@@ -92,7 +92,8 @@ fn place(x: f64, y: f64) -> Place {
 const DEGREE: f64 = 111_319.49;
 /// Distance in metres that the car can drive on a full charge.
 const RANGE: f64 = 200_000.0;
-/// Time between two turns of the machine: 200 a second, as the actuators of a car accept them.
+/// Time between two turns of the machine, in which it is read and controlled: 200 a second, as the
+/// actuators of a car accept them.
 const PERIOD: Duration = Duration::from_millis(5);
 
 #[cfg(test)]

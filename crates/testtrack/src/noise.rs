@@ -41,14 +41,16 @@ impl Tile {
         Self { texels }
     }
 
-    /// Returns the texel nearest to (`u`, `v`), in 16.16 fixed point, as a number within about ±1.
+    /// Returns the texel nearest to (`u`, `v`), in 16.16 fixed point, as a number around 0, mostly
+    /// within ±1 and never outside ±2.
     #[inline(always)]
     pub(crate) fn nearest(&self, u: u32, v: u32) -> f32 {
         let index = ((v >> 8) & 0xFF00) | ((u >> 16) & 0xFF);
         f32::from(self.texels[index as u16 as usize]) * (1.0 / 64.0) - 2.0
     }
 
-    /// Returns the interpolated noise at (`u`, `v`) in texels, within about ±1.
+    /// Returns the interpolated noise at (`u`, `v`) in texels, around 0, mostly within ±1 and never
+    /// outside ±2.
     pub(crate) fn smooth(&self, u: f64, v: f64) -> f32 {
         let (iu, iv) = (u.floor(), v.floor());
         let (fu, fv) = ((u - iu) as f32, (v - iv) as f32);

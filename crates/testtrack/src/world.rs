@@ -156,9 +156,9 @@ pub(crate) fn start(course: &Course) -> CarState {
     CarState::at(point.x, point.y, point.heading)
 }
 
-/// Returns the effect of uneven ground on the camera: pitch (rad) and height (m). Grass shakes the
-/// car, asphalt hardly does. Both depend on the distance driven and the speed, and are 0 while the
-/// car stands.
+/// Returns the effect of uneven ground on the camera: added pitch (rad) and height (m). Grass
+/// shakes the car, asphalt hardly does. Both depend on the distance driven and the speed, and are 0
+/// while the car stands.
 fn shake(car: &CarState) -> (f64, f64) {
     let size = if car.on_grass { 1.0 } else { 0.06 } * (car.speed.abs() / 6.0).min(1.0);
     let (a, _) = trig::sin_cos(car.odometer * 3.7);

@@ -1,6 +1,6 @@
 //! Clamping of values without branches.
 
-/// Rounds `value` and clamps it to a byte. Vectorises: no branch and no conversion.
+/// Rounds `value` and clamps it to a byte; NaN gives 0. Vectorises: no branch and no conversion.
 #[inline(always)]
 pub(super) fn to_u8(value: f32) -> u8 {
     let value = if value > 0.0 { value } else { 0.0 };

@@ -48,7 +48,8 @@ fn along(cone: &cone::Pose, metres: f32) -> [f32; 3] {
     [0, 1, 2].map(|i| cone.base[i] + cone.axis[i] * metres)
 }
 
-/// Returns the plate's corners in the picture, `height` metres along the axis.
+/// Returns the plate's corners in the picture, `height` metres from the base along the cone's axis.
+/// Corners below the ground are raised to it.
 fn plate_corners(pose: &Pose, cone: &cone::Pose, height: f32) -> [Projected; 4] {
     let [ax, ay, az] = cone.axis;
     // Two directions across the axis: one level, one perpendicular to both.
@@ -88,7 +89,7 @@ fn cross(a: Projected, b: Projected) -> f32 {
     a.x * b.y - b.x * a.y
 }
 
-/// The tapering body of a cone, as projected into the picture.
+/// The tapering body of a cone, as projected into the picture; lengths in pixels.
 struct Body {
     foot: Projected,
     tip: Projected,
@@ -159,7 +160,8 @@ impl Body {
     }
 }
 
-/// Paints a box (left, right, top, bottom) with the opacity and colour returned by `shade`.
+/// Paints the part of a box (left, right, top, bottom, in pixels of the picture) within `strip`
+/// with the opacity and colour that `shade` returns for each point.
 fn paint(
     strip: &mut Strip<'_>,
     (left, right, top, bottom): (f32, f32, f32, f32),

@@ -32,7 +32,7 @@ const EDGE_LINE: (f32, f32) = (HALF - 0.3, 0.08);
 const DASH: f32 = 0.07;
 /// Length of one dash and gap of the middle line in m, and the share of it that is painted.
 const DASH_PERIOD: (f32, f32) = (8.0, 0.42);
-/// Period of the kerb stones, m.
+/// Length of a red and a white kerb stone together, m.
 const KERB_PERIOD: f32 = 2.0;
 /// Half the depth of the start line and the side of its squares, m.
 const START: (f32, f32) = (0.8, 0.4);
@@ -52,7 +52,7 @@ const GRASS_COARSE: f32 = 8.0;
 const ASPHALT_FINE: f32 = 4.0;
 /// Luma amplitude of the coarse texture on asphalt.
 const ASPHALT_COARSE: f32 = 2.5;
-/// Luma by which the tracks of tyres are darker than the asphalt.
+/// Greatest luma difference by which the tracks of tyres are darker than the asphalt.
 const WEAR: f32 = 5.0;
 
 /// Draws every row of `strip` below the horizon, except where the bonnet hides the ground.
@@ -382,8 +382,9 @@ fn mixed(ends: (&Point, &Point), brush: &Brush, course: &Course, pixels: &mut Pi
     }
 }
 
-/// Draws the chequered start line over a segment. `across` and `along` hold the road's coordinate
-/// at the segment's begin, its change to the end, and the pixel's footprint, all in metres.
+/// Draws the luma of the chequered start line over a segment. `across` and `along` hold, for each
+/// direction of the road, the coordinate at the segment's start, its change to the end, and the
+/// pixel's footprint, all in metres.
 fn start_line(across: (f32, f32, f32), along: (f32, f32, f32), brush: &Brush, pixels: &mut Pixels) {
     let columns = Wave::new(2.0 * START.1, 0.5, across.2);
     let rows = Wave::new(2.0 * START.1, 0.5, along.2);
@@ -439,8 +440,8 @@ struct Walk {
 }
 
 impl Walk {
-    /// Samples every `stride` pixels, at `texel` metres per texel, from a corner of the tile
-    /// selected by `corner`.
+    /// Returns the coordinates of samples every `stride` pixels of the row, at `texel` metres per
+    /// texel, shifted in the tile by an offset that depends on `corner`.
     fn new(ground: &Ground, stride: usize, texel: f32, corner: u32) -> Self {
         let scale = 65536.0 / f64::from(texel);
         let fixed = |metres: f32| (f64::from(metres) * scale) as i64 as u32;
@@ -464,8 +465,9 @@ impl Walk {
     }
 }
 
-/// Mixes two scales of the same texture, one twice the other. So its wavelengths are as long as the
-/// row can show without flicker, and there is no seam between rows.
+/// Writes the fine texture along a row, one value every [`STEP`] pixels, around 0: a mix of two
+/// scales of the same texture, one twice the other. So its wavelengths are as long as the row can
+/// show without flicker, and there is no seam between rows. It fades out far away.
 fn fine_texture(tile: &Tile, ground: &Ground, out: &mut [f32]) {
     let texel = (3.0 * ground.across).max(0.55 * ground.ahead);
     let exponent = (texel.to_bits() >> 23) as i32 - 127;

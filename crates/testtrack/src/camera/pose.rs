@@ -9,7 +9,7 @@ pub(super) struct Pose {
     pub(super) sin: f32,
     /// Height of the camera above the ground, m.
     pub(super) height: f32,
-    /// Row of the horizon, which may lie outside the picture.
+    /// Row of the horizon, which may be fractional or lie outside the picture.
     pub(super) horizon: f32,
     /// Focal length in pixels: pixels per unit of slope.
     pub(super) focal: f32,
@@ -18,7 +18,7 @@ pub(super) struct Pose {
 }
 
 impl Pose {
-    /// Returns the first row that shows ground.
+    /// Returns the first row that shows ground, which may lie below the picture.
     pub(super) fn ground_from(&self) -> usize {
         (self.horizon + 0.5).max(0.0) as usize
     }
@@ -33,7 +33,8 @@ impl Pose {
         (depth > depths.0 && depth < depths.1 && side < depth * slope + 6.0).then_some(depth)
     }
 
-    /// Projects the point (`x`, `y`, `z`) into the picture; depths are at least 0.3 m.
+    /// Projects the point (`x`, `y`, `z`) into the picture; a point less than 0.3 m ahead of the
+    /// camera, or behind it, counts as 0.3 m ahead.
     pub(super) fn project(&self, [x, y, z]: [f32; 3]) -> Projected {
         let (dx, dy) = (x - self.x, y - self.y);
         let depth = (dx * self.cos + dy * self.sin).max(0.3);

@@ -1,4 +1,5 @@
-/// A point in the picture, and its distance ahead of the camera (m).
+/// A point in the picture in pixels from the left and the top, and its distance ahead of the camera
+/// (m).
 #[derive(Clone, Copy)]
 pub(super) struct Projected {
     pub(super) x: f32,

@@ -30,7 +30,8 @@ pub(super) struct Sky {
     luma: Vec<u8>,
     cb: Vec<u8>,
     cr: Vec<u8>,
-    /// Offset of every picture column from straight ahead to the right, in panorama columns, 16.16.
+    /// Offset of every picture column from straight ahead to the right, in panorama columns, 16.16
+    /// fixed point.
     columns: Vec<u32>,
     /// Height of two ridges and of the wood in each panorama column, in pixels above the horizon.
     tops: [Vec<f32>; 3],
@@ -98,8 +99,8 @@ impl Sky {
         }
     }
 
-    /// Returns the part of the panorama behind each picture column, looking at column `ahead`
-    /// (16.16).
+    /// Returns the part of the panorama behind each picture column for a camera directed at
+    /// panorama column `ahead` (16.16 fixed point).
     fn look(&self, ahead: u32) -> Look {
         let columns: Vec<u16> = self
             .columns
@@ -176,7 +177,8 @@ fn copy(source: &[u8], columns: &[u16], stride: usize, out: &mut [u8]) {
     }
 }
 
-/// Returns the angles of the picture's columns to the right of straight ahead, in panorama columns.
+/// Returns the angles of the picture's columns to the right of straight ahead, in panorama columns,
+/// 16.16 fixed point.
 fn columns(width: usize, focal: f32) -> Vec<u32> {
     (0..width)
         .map(|x| {

@@ -47,8 +47,9 @@ pub(super) fn plan(seed: u64) -> Plan {
     Plan { samples, length, cones, trees, map }
 }
 
-/// Returns a closed curve around the origin whose radius is a sum of a few waves; `None` if it
-/// bends too sharply or comes too close to itself.
+/// Returns a closed curve around the origin and its length in metres; `None` if it bends too
+/// sharply or comes too close to itself. Its radius is a sum of a few waves of amplitudes scaled by
+/// `bend`.
 fn centre_line(seed: u64, bend: f64) -> Option<(Vec<Sample>, f64)> {
     let waves: Vec<(f64, f64, f64)> = [(2, 0.24), (3, 0.20), (4, 0.10), (5, 0.07), (6, 0.03)]
         .iter()
@@ -99,7 +100,8 @@ fn resample(fine: &[(f64, f64)]) -> (Vec<(f64, f64)>, f64) {
     (points, length)
 }
 
-/// Returns the directions and curvatures of points at equal steps.
+/// Returns a sample for each of `points`, which are at equal steps on a closed curve: with
+/// direction and curvature, and for now a line in the middle of the right lane and no speed.
 fn derive(points: &[(f64, f64)], length: f64) -> Vec<Sample> {
     let count = points.len();
     let step = length / count as f64;
@@ -133,7 +135,7 @@ fn keeps_clear(samples: &[Sample], length: f64) -> bool {
 }
 
 /// Placement of the cones and of the knots of the driver's line, feature by feature, each as
-/// (distance, lateral offset) in metres.
+/// (distance along the road, lateral offset) in metres.
 struct Layout<'a> {
     seed: u64,
     samples: &'a [Sample],
@@ -169,8 +171,8 @@ impl<'a> Layout<'a> {
         self.line.push((self.length, LANE));
     }
 
-    /// Places six cones on the centre line, to be passed left and right in turn. `from` and the
-    /// returned end are distances in metres.
+    /// Places six cones on the centre line, and the driver's line past them, left and right in
+    /// turn. `from` and the returned end are distances along the road in metres.
     fn slalom(&mut self, from: f64) -> f64 {
         let mut side = if noise::hash(self.seed, from as u64) & 1 == 0 { 1.0 } else { -1.0 };
         self.line.push((from, LANE));
@@ -183,8 +185,8 @@ impl<'a> Layout<'a> {
         from + 16.0 * 2.0 + 19.0 * 5.0
     }
 
-    /// Places four gates, left and right of the centre in turn. `from` and the returned end are
-    /// distances in metres.
+    /// Places four gates of four cones each, left and right of the centre in turn, and the driver's
+    /// line through them. `from` and the returned end are distances along the road in metres.
     fn gates(&mut self, from: f64) -> f64 {
         let mut side = if noise::hash(self.seed, from as u64) & 1 == 0 { 1.3 } else { -1.3 };
         self.line.push((from, LANE));
@@ -200,7 +202,8 @@ impl<'a> Layout<'a> {
     }
 
     /// Places a row of twelve cones along the inside of the road, and a row of six in the middle
-    /// that separates the lanes. `from` and the returned end are distances in metres.
+    /// that separates the lanes; the driver's line stays in its lane. `from` and the returned end
+    /// are distances along the road in metres.
     fn bend_markers(&mut self, from: f64) -> f64 {
         self.line.push((from, LANE));
         for marker in 0..12 {
@@ -216,7 +219,8 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Writes the knots of `line` (distance, lateral) into the samples, with eased transitions.
+/// Writes the lateral offset of the driver's line into the samples, eased between the knots of
+/// `line` (distance, lateral offset).
 fn draw_line(samples: &mut [Sample], length: f64, line: &[(f64, f64)]) {
     let count = samples.len();
     for (i, sample) in samples.iter_mut().enumerate() {

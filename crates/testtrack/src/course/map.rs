@@ -36,7 +36,7 @@ struct Cell {
     turn: u32,
 }
 
-/// The map's content at one point.
+/// Road coordinates of one point, as [`GroundMap::lookup`] returns them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct RoadPoint {
     /// Lateral offset in metres, positive to the left of the centre line.
@@ -69,8 +69,8 @@ impl GroundMap {
         map
     }
 
-    /// Returns the road's coordinates at (`x`, `y`); outside the map, every point is far to the
-    /// right.
+    /// Returns the road's coordinates at (`x`, `y`) in metres; outside the map, every point is
+    /// [`FAR`] to the right.
     #[inline(always)]
     pub(crate) fn lookup(&self, x: f32, y: f32) -> RoadPoint {
         let (fx, fy) = (x - self.origin.0, y - self.origin.1);
@@ -112,7 +112,7 @@ impl GroundMap {
         self.kerbs[(turn >> KERB_SHIFT) as usize]
     }
 
-    /// Computes the exact projection on the centre line for every cell near it.
+    /// Sets every cell within [`FAR`] of the centre line to its exact projection on the line.
     fn project(&mut self, samples: &[Sample]) {
         let count = samples.len();
         let mut nearest = vec![(u32::MAX, f32::INFINITY); self.cells.len()];
