@@ -22,9 +22,10 @@ enum Trust {
     /// Half of the datagrams are sent as ECT(1) to compare their delivery with the other half. The
     /// value holds the counts at the start of the trial.
     Trial(Passed),
-    /// ECT(1) passed the trial: all datagrams are sent so.
+    /// ECT(1) passed the trial: all datagrams are sent as ECT(1).
     Sound,
-    /// ECT(1) failed the trial, or the peer's counts are inconsistent: none is sent so.
+    /// ECT(1) failed the trial, or the peer's counts are inconsistent: no datagram is sent as
+    /// ECT(1).
     Unsound,
 }
 

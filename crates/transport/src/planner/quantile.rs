@@ -334,10 +334,11 @@ fn reserve(floor: Bitrate, span: Duration, interval: Duration) -> f64 {
 /// longer survive the loss of any one link. A small link must not hold a large one down.
 const SURVIVAL_LEFT: f64 = 0.5;
 /// Smoothed rate of the other links, as a share of the fastest link's, from which units must
-/// survive again.
+/// survive the loss of any one link again.
 const SURVIVAL_BEGINS: f64 = 0.7;
 /// Current rate of the other links, as a share of the fastest link's, below which units need not
-/// survive either: of two links that are fast in turns, both have high smoothed rates.
+/// survive the loss of one either: of two links that are fast in turns, both have high smoothed
+/// rates.
 const SURVIVAL_NOW: f64 = 0.4;
 /// Share of the fastest link's rate below which the other links cannot replace it, however
 /// unreliable it is.

@@ -45,9 +45,9 @@ struct Found {
 pub(super) struct Shown {
     /// Queueing delay of the whole standing queue, our own part and that of others.
     pub(super) queue: Duration,
-    /// Arrival rate of datagrams, corrected for random loss.
+    /// Arrival rate of datagrams, corrected for random loss, bit/s.
     pub(super) received: f64,
-    /// Sending rate of the datagrams that `received` counts.
+    /// Sending rate of the datagrams that `received` counts, bit/s.
     pub(super) offered: f64,
     /// Current sending rate of the link, bit/s.
     pub(super) left: f64,
@@ -201,10 +201,10 @@ const APART: f64 = 0.12;
 /// Change of a queue's delay that fluctuations explain, in addition to [`APART`] of the elapsed
 /// time.
 const WANDERS: Duration = Duration::from_millis(4);
-/// Share of the capacity below which the rate counts as held back.
+/// Sending rate, as a share of the capacity estimate, below which it counts as held back.
 const HELD_BACK: f64 = 0.86;
 const FOLLOWS_LEAST: Duration = Duration::from_millis(150);
-/// Factor on the sending rate during a check.
+/// Factor on the sending rate during a check whether the queue is still competing traffic's.
 const CHECK_SHARE: f64 = 0.6;
 /// Sending rate from which a light load is checked, bit/s; below it there is no media.
 const CHECKED_LEAST: f64 = 100e3;

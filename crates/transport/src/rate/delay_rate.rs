@@ -90,11 +90,11 @@ impl Factory for DelayRateFactory {
 struct Rates {
     /// Current sending rate of the link, bit/s.
     left: f64,
-    /// Sending rate of the datagrams that have arrived.
+    /// Sending rate of the datagrams that have arrived, bit/s.
     offered: f64,
-    /// Arrival rate, corrected for random loss.
+    /// Arrival rate, corrected for random loss, bit/s.
     received: f64,
-    /// Arrival rate since the previous report, corrected for random loss.
+    /// Arrival rate since the previous report, corrected for random loss, bit/s.
     latest: f64,
 }
 

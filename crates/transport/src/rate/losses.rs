@@ -165,8 +165,9 @@ impl Losses {
         News::Nothing
     }
 
-    /// Handles a report that shows no more losses than usual: adapts the share lost at random, and
-    /// raises the limit or drops it.
+    /// Handles a report that shows no more losses than usual: adapts the share lost at random,
+    /// raises a limit that is used and has caused no losses for a while, and drops one that has
+    /// grown by a factor of [`FORGOTTEN`].
     fn calm(&mut self, lost: f64, shown: &Shown, elapsed: Duration, now: Instant) {
         let share = elapsed.as_secs_f64();
         // Losses of an overflowing queue are not random, however slowly they increase.
@@ -328,8 +329,9 @@ const TRIAL_MARGIN: f64 = 0.03;
 const SETTLES: Duration = Duration::from_millis(20);
 /// Number of expected losses from which a trial can be judged.
 const EXPECTED: f64 = 6.0;
-/// Time after which a trial is judged in any case. (Without a verdict at that time, a 1 Mbit/s
-/// policer leaves .53 instead of .65.)
+/// Time after which a trial is judged even with fewer than [`EXPECTED`] expected losses, or if
+/// chance explains that they have ended. (Without a verdict at that time, a 1 Mbit/s policer leaves
+/// .53 instead of .65.)
 const TRIAL_MOST: Duration = Duration::from_millis(800);
 /// Ratio of the losses in a trial to those before it that counts as unchanged. A token bucket that
 /// passes some packets at first changes it more.

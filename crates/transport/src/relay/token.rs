@@ -46,7 +46,7 @@ pub struct Grant {
 pub enum Side {
     /// The end that initiates sessions: the vehicle.
     Initiator,
-    /// The end that waits for them: the operator.
+    /// The end that waits for sessions: the operator.
     Responder,
 }
 

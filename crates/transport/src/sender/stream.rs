@@ -233,9 +233,9 @@ impl Stream {
     }
 
     /// Drops the source packets that the receiver must have from the coding window. Returns whether
-    /// more repair packets are needed: some are missing, those asked for and in flight recover them
-    /// with a probability below [`SURE`], and they are fewer than [`ASKED_MOST`] for each missing
-    /// packet. See docs/protocol.md, section 6.
+    /// more repair packets are needed: some are missing, the repair packets in flight that were
+    /// sent because of known losses recover them with a probability below [`SURE`], and are fewer
+    /// than [`ASKED_MOST`] for each missing packet. See docs/protocol.md, section 6.
     pub(crate) fn lacks(&mut self) -> bool {
         let missing = self.missing();
         if missing == 0 {
@@ -394,11 +394,11 @@ fn part<'a>(unit: &Unit, block: &'a [u8], index: usize) -> Part<'a> {
 /// Probability of recovering all missing source packets below which more repair packets are sent.
 /// docs/decisions/0011-streaming-on-the-wire.md compares other values and rules.
 const SURE: f64 = 0.95;
-/// Packet count above which the mean is compared instead: powers of small probabilities underflow
-/// to zero.
+/// Packet count above which the mean number of arrivals decides, as 1 or 0, instead of the exact
+/// probability: powers of small probabilities underflow to zero.
 const MANY: usize = 100;
-/// Maximum number of repair packets asked for and in flight for each missing packet, whatever the
-/// loss rate: the repair traffic itself must not cause the losses.
+/// Number of repair packets in flight because of known losses, for each missing packet, from which
+/// no more are sent, whatever the loss rate: the repair traffic itself must not cause the losses.
 const ASKED_MOST: usize = 6;
 /// Maximum number of source packets of a unit: a part's index has one byte.
 pub(crate) const SOURCES_MOST: usize = 255;
