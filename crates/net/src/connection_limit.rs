@@ -152,11 +152,11 @@ pub fn network(remote: IpAddr) -> IpAddr {
     }
 }
 
-/// Maximum unproven connections from one network: those of the machines that start at the same time
-/// behind one NAT, with room for others there.
+/// Maximum unproven connections from one network, beyond which the oldest is evicted: those of the
+/// machines that start at the same time behind one NAT, with room for others there.
 pub(crate) const NETWORK_MAX: usize = 64;
-/// Maximum unproven connections in total: each handshake takes a few hundred milliseconds over a
-/// mobile link.
+/// Maximum unproven connections in total, beyond which the oldest is evicted: each handshake takes
+/// a few hundred milliseconds over a mobile link.
 pub(crate) const UNPROVEN_MAX: usize = 256;
 /// Minimum of both limits on unproven connections, in a process with very few files: the
 /// connections that a browser opens at once.

@@ -167,15 +167,16 @@ impl Handle {
     /// Starts `session`. An established one continues for as long as its peer is received, and this
     /// one runs as its successor.
     ///
-    /// When the old one has fallen silent, the successor replaces it: with the same peer once it is
-    /// established, with another peer ten seconds later. A third session replaces the successor.
+    /// When the old one has fallen silent, the successor replaces it as soon as one of its own
+    /// links is up: with the same peer after half a second of silence, with another peer after ten
+    /// seconds. A third session replaces the successor.
     pub fn start(&self, session: Session) {
         self.introduce(session, || false);
     }
 
     /// Starts `session` as [`start`](Self::start) does. With another peer it replaces a live
-    /// session as soon as it is established and `may_take_over` returns `true`. The loop calls that
-    /// on its own thread, so it must be brief.
+    /// session as soon as one of its links is up and `may_take_over` returns `true`. The loop calls
+    /// that on its own thread, so it must be brief.
     pub fn introduce(&self, session: Session, may_take_over: impl Fn() -> bool + Send + 'static) {
         self.input(Input::Start(Box::new(session), Condition::new(may_take_over)));
     }
@@ -235,8 +236,8 @@ impl Handle {
         self.input(Input::Stop);
     }
 
-    /// Passes a unit to an established successor session with another peer, to arrive within
-    /// `deadline` from now. Without such a session the unit is dropped.
+    /// Passes a unit to a successor session with another peer and a link that is up, to arrive
+    /// within `deadline` from now. Without such a session the unit is dropped.
     ///
     /// Returns `false`, and drops the unit, if the loop's bounded queue is full.
     pub fn send_waiting(&self, channel: ChannelNumber, unit: Vec<u8>, deadline: Duration) -> bool {

@@ -18,8 +18,8 @@ pub(crate) struct LocalAddresses(BTreeMap<(SocketAddr, u8), Entry>);
 struct Entry {
     local: IpAddr,
     heard_at: Instant,
-    /// `true` after the socket's route changed: then the kernel chooses until another address is
-    /// called.
+    /// `true` after the socket's route changed: the kernel then chooses the source address, until
+    /// the link calls another one.
     is_left: bool,
 }
 

@@ -211,7 +211,8 @@ impl Sessions {
         timeouts.map(|(at, _)| at).min()
     }
 
-    /// Performs the actions due at `now`, and lets the successor take over if its time has come.
+    /// Runs the timers of every session that are due at `now`. Then ends the current session,
+    /// replaces it by the successor, or discards the successor, if the condition for that holds.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         for session in self.all_mut() {
             if session.poll_timeout().is_some_and(|(at, _)| at <= now) {

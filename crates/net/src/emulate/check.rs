@@ -81,7 +81,8 @@ fn loopback() -> std::io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Sends on every link in turn at an even rate, and catches up after delays.
+/// Sends datagrams to the addresses of `listen` in turn for `length`, [`UP_PER_SECOND`] to each at
+/// even intervals; sends at once those that a delay has made late.
 fn send(listen: &[SocketAddr], length: Duration) -> std::io::Result<()> {
     let (socket, clock) = (loopback()?, Clock::start());
     let start = clock.now();
