@@ -473,7 +473,8 @@ impl Directory {
         connections.chain(graces).chain(renewals).chain(waiting).min()
     }
 
-    /// Performs the actions due at `now`.
+    /// Closes silent connections, pings the others, ends leases whose grace time is over, sends new
+    /// relay tokens and makes postponed introductions, each if due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
         for id in ids {

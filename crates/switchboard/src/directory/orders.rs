@@ -96,7 +96,7 @@ impl Directory {
         vehicle.awaiting.retain(|awaiting| awaiting.left > 0);
     }
 
-    /// Cancels the waiting of a connection that has ended.
+    /// Removes the connection `id`, which has ended, from those that wait for a vehicle's answer.
     pub(super) fn await_no_more(&mut self, id: ConnectionId) {
         for vehicle in self.vehicles.values_mut() {
             vehicle.awaiting.retain(|awaiting| awaiting.to != id);
