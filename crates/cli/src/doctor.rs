@@ -495,16 +495,19 @@ impl fmt::Display for Finding {
 }
 
 const TCP_TIMEOUT: Duration = Duration::from_secs(3);
-/// Time limit for a source's first picture: a clip's own limit plus a margin.
+/// Time limit for a source's first picture, after which the source counts as faulty: a clip's own
+/// limit plus a margin.
 const PICTURE_MAX: Duration = Duration::from_secs(20);
-/// Number of pictures that a source may lose before its first complete one.
+/// Number of lost pictures before a source's first complete one that are skipped; one more makes
+/// the source faulty.
 const LOST_MAX: u32 = 30;
-/// Metric in which an operator reports its last page's decoder.
+/// Name of the operator's metric that tells which decoder its last page uses.
 const DECODER: &str = "tautline_operator_page_decoder";
 /// Packet size in bytes from which a path is good: a datagram of 1200 bytes with IPv6 and UDP
 /// headers.
 const MTU_LEAST: u32 = 1_248;
-/// Bytes of memory that the guard must be able to lock.
+/// Bytes of memory that a process must be allowed to lock for the guard to count as able to run in
+/// real time.
 const LOCKED_LEAST: u64 = 64 << 20;
 
 #[cfg(test)]

@@ -242,7 +242,8 @@ async fn invite(board: &Path, operator: Option<&Path>, name: &str) -> anyhow::Re
 /// requires.
 const ROLES: [&str; 7] = ["switchboard", "relay", "guard", "car", "can", "vehicle", "operator"];
 const TURN: Duration = Duration::from_millis(100);
-/// Running time of a process after which its settings count as valid.
+/// Running time of a process after which its settings count as valid and its next pause is
+/// [`PAUSE`] again.
 const SETTLED: Duration = Duration::from_secs(3);
 /// Least time between a process's first two starts; it doubles with each restart, up to
 /// [`PAUSE_MAX`].
@@ -254,7 +255,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 const STOP_MAX: Duration = Duration::from_secs(90);
 const END_MAX: Duration = Duration::from_secs(10);
 const LISTENS_MAX: Duration = Duration::from_secs(10);
-/// Age at which a code is replaced: slightly less than its validity.
+/// Age at which a vehicle's unused code for its enrolment is replaced: slightly less than the
+/// code's validity.
 const CODE_LIFE: Duration = Duration::from_secs(590);
 const ASKED_EVERY: Duration = Duration::from_millis(500);
 

@@ -115,11 +115,11 @@ struct Heard {
 /// Frames quicker than the reference, and not yet numerous enough to lower it.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Early {
-    /// Greatest clock difference of these frames, which becomes the new reference, ns.
+    /// Greatest clock difference of the early frames, which becomes the new reference, ns.
     least: i64,
-    /// Arrival time of the first of these frames.
+    /// Arrival time of the first of the early frames.
     since: Instant,
-    /// Number of these frames.
+    /// Number of early frames so far that agree.
     count: u8,
 }
 

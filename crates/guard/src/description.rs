@@ -124,11 +124,11 @@ numbered! {
 pub enum AxisStop {
     /// The set point that it had. Only for a position: a speed would go on moving the axis.
     Hold,
-    /// 0, at the axis's rate.
+    /// The set point goes to 0, at the axis's rate.
     Zero,
-    /// This set point, at the axis's rate.
+    /// The set point goes to this value, at the axis's rate.
     Value(f32),
-    /// None at all: the machine releases the actuator.
+    /// There is no set point: the machine releases the actuator.
     Release,
 }
 
@@ -137,18 +137,18 @@ pub enum AxisStop {
 pub struct Action {
     /// Name for people.
     pub name: Name,
-    /// How the guard judges it.
+    /// How a person asks for the action, and what a stop does to it.
     pub rule: ActionRule,
 }
 
 /// The part of an action's declaration by which the guard decides whether it is on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct ActionRule {
-    /// How a person asks for it.
+    /// How a person asks for the action.
     pub form: ActionForm,
-    /// What a stop does to it; no meaning for a request.
+    /// What a stop does to the action; no meaning for a request.
     pub on_stop: ActionStop,
-    /// `true` if a person may also ask for it while the machine is held.
+    /// `true` if a person may also ask for the action while the machine is held.
     pub is_allowed_held: bool,
 }
 
@@ -156,12 +156,12 @@ numbered! {
     /// How a person asks for an action.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
     pub enum ActionForm {
-        /// It is on while a person holds it down.
+        /// The action is on while a person holds it down.
         #[default]
         Momentary = 0,
-        /// It is switched on and off.
+        /// A person switches the action on and off.
         Switch = 1,
-        /// It is asked for once, and the machine accepts or refuses.
+        /// A person asks for the action once, and the machine accepts or refuses.
         Request = 2,
     }
 }
@@ -170,12 +170,12 @@ numbered! {
     /// State of an action from the begin of a stop until the machine is armed again.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
     pub enum ActionStop {
-        /// It is off.
+        /// The action is off.
         #[default]
         Off = 0,
-        /// It stays as it was.
+        /// The action stays as it was before the stop.
         Keep = 1,
-        /// It is on, as hazard lights are.
+        /// The action is on, as hazard lights are.
         On = 2,
     }
 }

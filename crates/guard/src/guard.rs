@@ -182,7 +182,7 @@ struct Person {
 /// Last input of the driving person, found by comparing fresh commands.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 struct Touched {
-    /// Controls of the command at that time.
+    /// Controls of the command that was the last input.
     controls: Controls,
     /// Time of the last input; `None` while the machine is not driven.
     at: Option<Instant>,

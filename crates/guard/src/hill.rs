@@ -134,12 +134,13 @@ fn creeping(config: &Config) -> f32 {
 /// Speed in m/s above which a machine that is held counts as rolling, or a driven one that moves
 /// against its gear.
 pub(crate) const ROLLING_SPEED: f32 = 0.3;
-/// Deceleration of a creeping machine on its steepest slope, m/s².
+/// Deceleration in m/s² that the brake gives a machine that creeps down its steepest slope.
 const CREEP_SLOWS: f32 = 1.0;
 /// Factor of the steepest slope's pull that brake and drive together hold at standstill under
 /// throttle: a drive responds about 50 ms later than a brake.
 const SLOPE_MARGIN: f32 = 1.2;
-/// Braking in addition to that pull, m/s².
+/// Braking in m/s² that brake and drive hold beyond [`SLOPE_MARGIN`] times the steepest slope's
+/// pull.
 const SPARE: f32 = 0.3;
 /// Rate in m/s³ at which the brake is released while the machine stays stationary under throttle. A
 /// machine that rolls back then does so by less than two centimetres before it is held again.
@@ -148,10 +149,12 @@ const RELEASE_RATE: f32 = 2.0;
 const KEPT: Duration = Duration::from_millis(400);
 /// Change of the share of throttle up to which throttle counts as steady.
 const THROTTLE_STEP: f32 = 0.03;
-/// Least time in seconds for the release of a full brake, below [`ROLLING_SPEED`].
+/// Least time in seconds for the release of a full brake; from [`ROLLING_SPEED`] on the brake is
+/// released at once.
 const RELEASE_SECONDS: f32 = 0.4;
-/// Speed in m/s that a machine may gain against its new gear after a change of gear.
+/// Margin in m/s of the limit for rolling against a new gear above the machine's speed at the
+/// change of gear.
 const LIMIT_SPARE: f32 = 0.1;
-/// Deceleration against the new gear required after a change of gear, m/s²: half of
-/// [`CREEP_SLOWS`].
+/// Rate in m/s² at which the limit for rolling against a new gear falls, down to [`ROLLING_SPEED`]:
+/// half of [`CREEP_SLOWS`].
 const LIMIT_FALLS: f32 = 0.5;

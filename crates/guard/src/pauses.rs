@@ -38,7 +38,8 @@ impl Pauses {
     }
 }
 
-/// Maximum time left out: a guard that pauses for longer stops the machine for that reason.
+/// Maximum time that is left out of a peer's silence: a guard that pauses for longer stops the
+/// machine for that reason.
 const LEFT_OUT_MAX: Duration = Duration::from_millis(80);
 
 #[cfg(test)]

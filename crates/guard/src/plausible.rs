@@ -245,7 +245,8 @@ fn credible(config: &Config, before: f32, told: f32, passed: Duration) -> f32 {
 /// Factor of the brake's deceleration by which a speed may fall: tyres on dry asphalt hold a
 /// quarter more than a maker promises.
 pub(crate) const FALLS_SHARE: f32 = 1.25;
-/// Additional fall in m/s from one state to the next: the noise of a sensor.
+/// Fall of the speed in m/s from one state to the next that is possible in addition to braking: the
+/// noise of a sensor.
 const FALLS_SPARE: f32 = 0.02;
 /// Deviation in m/s from the nearest possible speed that counts as a fault after [`FELL_TIME`].
 const FELL_LEAST: f32 = 0.75;
@@ -256,8 +257,8 @@ pub(crate) const FELL_TIME: Duration = Duration::from_millis(50);
 const BREAKS_AWAY: f32 = 0.5;
 /// Maximum of [`BREAKS_AWAY`] as a share of the machine's acceleration at full throttle.
 const BREAKS_AWAY_SHARE: f32 = 0.2;
-/// Maximum share of the acceleration at full throttle that a slope takes: a machine is not used
-/// where it cannot drive up.
+/// Maximum share of the acceleration at full throttle that a slope is assumed to take: a machine is
+/// not used where it cannot drive up.
 const CLIMBS_SHARE: f32 = 0.7;
 /// Maximum time for which throttle may push a machine that stays stationary, on a slope too steep
 /// for it or against a kerb; then its speed is implausible.

@@ -29,7 +29,7 @@ pub(crate) struct Pending {
     pub(crate) request: Request,
     /// Act by which a person asked.
     pub(crate) act: Act,
-    /// Time at which the guard first sent it.
+    /// Time at which the guard first sent the request.
     since: Instant,
 }
 

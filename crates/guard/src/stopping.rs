@@ -11,9 +11,9 @@ use crate::{Cause, MachineState, Motion, Twist};
 /// A stop of either kind of machine.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) enum Stopping {
-    /// By steering and brakes.
+    /// Stop of an Ackermann machine, by steering and brakes.
     Wheels(Manoeuvre),
-    /// By the set point of speed and yaw rate.
+    /// Stop of a differential or omni machine, by the set point of its speed and yaw rate.
     Twist(TwistStop),
 }
 

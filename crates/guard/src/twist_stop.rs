@@ -94,7 +94,7 @@ impl TwistStop {
         }
     }
 
-    /// Sets no motion, at once.
+    /// Sets the set point to no motion at once, without the ramp.
     pub(crate) fn halt(&mut self) {
         self.twist = Twist::ZERO;
         self.is_new = false;

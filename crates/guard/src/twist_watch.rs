@@ -26,13 +26,13 @@ pub(crate) struct TwistWatch {
 /// State of the machine that selects the checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Follows {
-    /// Held, or under local control: nothing is checked.
+    /// The machine is held, or under local control: nothing is checked.
     Nothing,
-    /// Armed: it stands.
+    /// The machine is armed: it must stand.
     Standstill,
-    /// Driven by a person.
+    /// A person drives the machine.
     Person,
-    /// Brought to a standstill by the guard.
+    /// The guard brings the machine to a standstill.
     Stop,
 }
 
@@ -273,11 +273,13 @@ impl Slowing {
     }
 }
 
-/// Share of the maximum by which a sound machine may miss its set point: slip, slope, noise.
+/// Share of an axis's maximum by which a sound machine may miss its set point: slip, slope, noise.
 const MARGIN_SHARE: f32 = 0.15;
 /// Time for which a driven machine must move against its set point to be stopped.
 const AGAINST_TIME: Duration = Duration::from_millis(100);
-/// Additional fall from one state to the next, as a share of the maximum: the noise of a sensor.
+/// Fall of an axis's value from one state to the next that is possible in addition to braking, as a
+/// share of the axis's maximum: the noise of a sensor.
 const FALLS_SPARE: f32 = 0.01;
-/// Share of the maximum below the possible value that counts as a fault after [`FELL_TIME`].
+/// Deviation from the nearest possible value, as a share of an axis's maximum, that counts as a
+/// fault after [`FELL_TIME`].
 const FELL_SHARE: f32 = 0.3;

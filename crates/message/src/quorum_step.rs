@@ -11,7 +11,7 @@ use crate::wire::{Kind, length};
 /// The fields are those of Raft's messages; Raft defines their meaning.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct QuorumStep {
-    /// Raft's message type.
+    /// Number of the message's type in Raft.
     pub kind: u8,
     /// Number of the sending computer, from 1.
     pub from: u8,
@@ -21,7 +21,7 @@ pub struct QuorumStep {
     pub term: u64,
     /// Term of the log entry at `index`.
     pub log_term: u64,
-    /// Index of a log entry.
+    /// Index of the log entry that the message refers to, as Raft defines for each `kind`.
     pub index: u64,
     /// Highest index known to be committed.
     pub commit: u64,

@@ -242,7 +242,8 @@ const DRIVER_QUIET: Duration = Duration::from_millis(100);
 /// Greatest plausible error of a page's clock comparison: at most half a round trip, and a page
 /// with a round trip of 100 ms is too far away to drive.
 const PAGE_ERROR: Duration = Duration::from_millis(50);
-/// Age with which a stop is dated that must not be followed as a command.
+/// Age given to an emergency stop that is sent alone, so that the vehicle does not follow the rest
+/// of its command.
 const STALE: Duration = Duration::from_secs(60);
 /// Bit of the first absence of a command: the console is gone (schemas/command.fbs).
 const CONSOLE_GONE: u32 = 1;

@@ -139,7 +139,7 @@ fn text(newest: &Newest) -> Option<String> {
     is_text.then(|| format!("{readable}{}", if is_cut { " .." } else { "" }))
 }
 
-/// Maximum bytes of a unit that a page shows.
+/// Maximum length in bytes of the beginning of a unit that a page shows.
 const SHOWN_BYTES_MAX: usize = 512;
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ impl fmt::Display for Bounded {
 
 impl core::error::Error for Bounded {}
 
-/// Ends of names, and the units that they stand for; a longer end precedes the shorter.
+/// Ends of settings' names, and the units that they stand for; a longer end precedes the shorter.
 const UNITS: [(&str, &str); 22] = [
     ("_m_per_s3", "m/s³"),
     ("_m_per_s2", "m/s²"),

@@ -127,8 +127,8 @@ fn signed(identity: &Identity, order: &Order, outcome: Outcome, epoch: u64) -> V
 const KNOWN_AFTER: Duration = Duration::from_millis(50);
 /// Time without a status after which the guard counts as unheard; it sends 100 per second.
 const UNHEARD_AFTER: Duration = Duration::from_secs(1);
-/// Time after which an order is no longer followed: longer than a machine needs to stop from any
-/// speed of a road vehicle.
+/// Time from an order after which no further answers to it are sent: longer than a machine needs to
+/// stop from any speed of a road vehicle.
 const FOLLOWED_FOR: Duration = Duration::from_secs(60);
 /// Maximum of answers to one order that a switchboard forwards; the last is kept for
 /// [`Outcome::Held`].

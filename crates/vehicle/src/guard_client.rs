@@ -98,7 +98,7 @@ struct Dated<T> {
 pub struct Heard {
     /// Status in the message, with its bytes.
     pub frame: StatusFrame,
-    /// Arrival time by this clock.
+    /// Time of the message's arrival.
     pub at: Instant,
     /// Named values that the vehicle adds.
     pub extras: Vec<Extra>,
@@ -512,8 +512,9 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     }
 }
 
-/// Time without a sign of life after which nothing is proposed: 20 missed reports. Acts are not
-/// acknowledged meanwhile, but pictures and commands continue: this is less urgent than they are.
+/// Time without a sign of life from the rest of the process after which no proposals are sent to
+/// the guard: 20 missed reports. Acts are not acknowledged meanwhile, but pictures and commands
+/// continue: this is less urgent than they are.
 const HANG_MAX: Duration = Duration::from_secs(1);
 /// Age from which the status of guard or machine no longer counts.
 const STATUS_AGE_MAX: Duration = Duration::from_millis(500);

@@ -127,7 +127,8 @@ fn objection(health: Health, refused_before: u64) -> Option<String> {
     }
 }
 
-/// Maximum of questions kept, 1.5 s of them, so that each is in several answers.
+/// Maximum number of questions' arrivals kept for the answers, 1.5 s of them, so that each is in
+/// several answers; beyond it the oldest is dropped.
 const ARRIVALS_MAX: usize = 32;
 const ANSWER_INTERVAL: Duration = Duration::from_millis(200);
 

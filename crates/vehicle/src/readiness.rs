@@ -16,7 +16,7 @@ pub enum Requirement {
     Switchboard,
     /// Introduction of an operator who takes the vehicle.
     Operator,
-    /// Authentic datagram from that operator.
+    /// An authentic datagram from the introduced operator.
     Session,
 }
 

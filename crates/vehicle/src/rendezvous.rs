@@ -427,7 +427,7 @@ fn some_of_each(mut direct: Vec<Route>, mut relayed: Vec<Route>) -> Vec<Route> {
     direct
 }
 
-/// Maximum of links over TLS per session.
+/// Maximum number of links over TLS per session; further routes are left out.
 const STREAMS_MAX: usize = 4;
 /// Time after an order to end the drive at which the sessions end even without a report of
 /// standstill: by then a machine stands, from any speed of a road vehicle at 2 m/s^2.

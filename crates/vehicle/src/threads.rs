@@ -121,8 +121,8 @@ fn words_of(panic: &(dyn Any + Send)) -> &str {
 }
 
 const END_TURN: Duration = Duration::from_millis(10);
-/// Number of turns to wait for threads, 2 s in all: the slowest sensor delivers ten pictures in
-/// that time.
+/// Number of waits of [`END_TURN`] for threads to end, 2 s in all, after which hung ones are
+/// abandoned: the slowest sensor delivers ten pictures in that time.
 const END_TURNS: u32 = 200;
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub struct Ticks {
 /// A tick, and the state of the picture or pictures that carry it.
 #[derive(Clone, Copy, Default, Debug)]
 struct Carried {
-    /// Tick; 0 for none.
+    /// Tick of the guard that a picture carries; 0 for none.
     tick: u32,
     capture: Capture,
     is_sent: bool,

@@ -339,7 +339,8 @@ fn deadline_ms() -> u64 {
     500
 }
 
-/// Maximum of topics: one poll of all of them fills a sixteenth of the event loop's queue.
+/// Maximum number of topics, beyond which the settings are refused: one poll of all of them fills a
+/// sixteenth of the event loop's queue.
 const TOPICS_MAX: usize = 8;
 /// Least interval between two answers to a topic's program, within which further refusals get none:
 /// ten per second suffice for a program that adapts to them.
@@ -349,8 +350,8 @@ const LOOK: Duration = Duration::from_millis(5);
 const BURST: usize = 2;
 /// Size of the buffer for a unit: larger than any datagram.
 const UNIT_BYTES_MAX: usize = 256 << 10;
-/// Space of a session for schemas other than Tautline's own: announcing them at 64 kbit/s takes
-/// about one second.
+/// Maximum length in bytes of the schemas of all programs' topics together, beyond which they are
+/// refused: announcing them at 64 kbit/s takes about one second.
 const SCHEMA_BYTES_MAX: usize = 6 << 10;
 
 #[cfg(test)]

@@ -200,8 +200,10 @@ pub(crate) fn snake(member: impl std::fmt::Debug) -> String {
     snake
 }
 
-/// Periods without a frame after which a message is lost, unless the map has a timeout.
+/// Number of a message's periods without a frame after which the message counts as lost, unless the
+/// map has a timeout.
 const PERIODS: u64 = 5;
 const TIMEOUT_MS_MAX: u64 = 10_000;
-/// Mismatches at which a message is lost, unless the map has a number: as in comma's panda.
+/// Number of mismatches of checksum or counter, less one for each matching frame, at which a
+/// message counts as lost, unless the map has a number: as in comma's panda.
 const MISMATCH_MAX: u32 = 5;

@@ -319,5 +319,6 @@ fn check_of(message: &Message, written: &written::Checksum) -> Result<Check, Str
     Ok(Check { kind, at, nibble: nibble.transpose()? })
 }
 
-/// Maximum period in milliseconds: a message that comes less often is no command.
+/// Maximum period of a message in milliseconds, beyond which its map is refused: a message that
+/// comes less often is no command.
 const PERIOD_MS_MAX: u64 = 10_000;

@@ -25,7 +25,7 @@ enum State {
     Failed,
     /// The controller is off the bus; only its restart or a frame shows that it is back.
     Off,
-    /// The bus works since this instant.
+    /// The bus has worked since this instant, too short a time to count as sound.
     Settling(Instant),
     Sound,
 }

@@ -56,12 +56,12 @@ numbered! {
     /// State of a dead-man input.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
     pub enum DeadMan {
-        /// There is no such input.
+        /// The console has no dead-man input.
         #[default]
         Absent = 0,
-        /// A person holds it.
+        /// A person holds the dead-man input.
         Held = 1,
-        /// Nobody holds it.
+        /// There is a dead-man input, and nobody holds it.
         Released = 2,
     }
 }

@@ -221,7 +221,8 @@ impl Guard {
     }
 }
 
-/// Minimum speed in m/s of a machine whose complete picture moves: the limit in that stop's reason.
+/// Least speed in m/s of a machine whose complete picture moves: the limit in the reason of a stop
+/// for [`Trouble::Motion`].
 const SEEN_SPEED: f32 = 0.5;
 
 /// Creates a reason whose value and limit are times, in milliseconds; a greater value counts as

@@ -314,7 +314,8 @@ fn port_of(host: &str) -> Option<u16> {
     port.parse().ok().filter(|_| is_whole)
 }
 
-/// Maximum of admitted browsers per right; the oldest is displaced.
+/// Maximum number of admitted browsers with the same right, beyond which the oldest one loses its
+/// admission.
 const ADMITTED_MAX: usize = 16;
 
 #[cfg(test)]

@@ -349,7 +349,7 @@ const SIDE_MAX: usize = 65_536;
 const READ_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time without output at the start after which ffmpeg counts as hung; the start may take longer.
 const START_MAX: Duration = Duration::from_secs(15);
-/// Longest plausible display time of a picture; a longer one is taken for a wrong time.
+/// Longest plausible display time of a picture; instead of a longer one, the mean interval is used.
 const INTERVAL_MAX: Duration = Duration::from_secs(2);
 /// Difference between an interval and the mean that rounding to whole milliseconds explains.
 const TIMES_ERROR: Duration = Duration::from_millis(1);

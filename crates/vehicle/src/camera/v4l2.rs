@@ -359,7 +359,8 @@ const ERRORS_MAX: u32 = 30;
 /// Largest step between two numbers that counts as missed pictures; a larger one means that the
 /// driver restarted its count.
 const MISSED_MAX: u32 = 1_000;
-/// Plausible rates of a camera in pictures per second; a driver with another rate is not believed.
+/// Plausible rates of a camera in pictures per second; for a driver that reports another one, the
+/// rate in the settings is used.
 const RATES: RangeInclusive<f64> = 0.5..=240.0;
 /// Time without the fault after which it is over; it is logged when it recurs.
 const OVER_AFTER: Duration = Duration::from_secs(10);

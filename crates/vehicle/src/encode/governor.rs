@@ -457,8 +457,8 @@ pub const QUANTIZER_ACCEPTABLE: f64 = 38.0;
 /// Lower bound of the rate, in pictures per second: 5, with a margin for a picture that is held now
 /// and then.
 const RATE_LEAST: f64 = 5.5;
-/// Lower bound of the rate while pictures can be reduced: below it, smaller pictures are better
-/// than fewer.
+/// Lower bound of the rate, in pictures per second, while pictures can be reduced: below it,
+/// smaller pictures are better than fewer.
 const RATE_WHOLE: f64 = 7.4;
 /// Rate, in pictures per second, that the budget must pay for at the larger size before pictures
 /// are enlarged.
@@ -495,8 +495,8 @@ const BURST_SHARE_THIN: f64 = 0.55;
 const PICTURE_WAIT_MAX: Duration = Duration::from_millis(30);
 /// Backlog of the links above which no strip is coded, because it would be late.
 const STRIP_WAIT_MAX: Duration = Duration::from_millis(120);
-/// Rate in bit/s below which a growing part of the budget is left unused. On such links one
-/// datagram takes long, and the capacity is known less precisely.
+/// Granted rate in bit/s below which a part of the budget is left unused, larger the lower the rate
+/// is. On such links one datagram takes long, and the capacity is known less precisely.
 const THIN: f64 = 600e3;
 const HEADROOM: f64 = 0.4;
 /// Rate in bit/s from which links never make a picture wait.

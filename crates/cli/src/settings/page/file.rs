@@ -22,7 +22,7 @@ pub(super) struct Part {
     pub(super) at: &'static str,
     /// Source file below `crates`.
     pub(super) source: &'static str,
-    /// Name of the type there.
+    /// Name of the type in the file `source`.
     pub(super) name: &'static str,
     /// Text that a file needs besides the base for these settings.
     pub(super) with: &'static str,

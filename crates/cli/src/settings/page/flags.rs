@@ -157,7 +157,8 @@ const SETTINGS_OF_OTHERS: [(&str, &str, &str); 9] = [
     ("--mass-kg", "guard", "guard.machine.mass_kg"),
     ("--speed-max", "guard", "guard.envelope.speed_max_m_per_s"),
 ];
-/// Errors of flags that take numbers.
+/// Words in the errors with which flags refuse `x`: a flag whose error has one of them takes a
+/// number.
 const NO_NUMBER: [&str; 4] = ["invalid digit", "invalid float", "how many links", "must be "];
 /// Words in the help of a flag, and the unit that they stand for.
 const UNITS: [(&str, &str); 2] = [("seconds", "s"), ("of links", "links")];

@@ -14,7 +14,7 @@ use super::flags::{clap_command, help, is_flag_of};
 pub(super) struct Row {
     /// Full name in the file, or the flag.
     pub(super) name: String,
-    /// Flag that sets it.
+    /// Flag that sets the setting; `None` if there is none.
     pub(super) flag: Option<String>,
     /// Type of the field; empty for a flag that is no setting.
     pub(super) rust: String,
@@ -342,5 +342,6 @@ fn quoted(text: &str) -> Vec<String> {
 }
 
 const UNKNOWN: &str = "no_such_setting";
-/// Words of a clause on a setting that is not given: the column of defaults has that.
+/// Words that mark a clause on what applies if a setting is not given; the clause is left out,
+/// because the column of defaults says that.
 const UNSET: [&str; 4] = ["if unset", "not given", "if empty", "`None`"];
