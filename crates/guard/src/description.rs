@@ -167,15 +167,18 @@ numbered! {
 }
 
 numbered! {
-    /// State of an action from the begin of a stop until the machine is armed again.
+    /// State of an action from the begin of a stop until the machine is armed again. A person who
+    /// may ask for the action while the machine is held decides instead, but cannot end an action
+    /// that a fault has switched on.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
     pub enum ActionStop {
         /// The action is off.
         #[default]
         Off = 0,
-        /// The action stays as it was before the stop.
+        /// A switched action stays as it was; another one is off.
         Keep = 1,
-        /// The action is on, as hazard lights are.
+        /// The action is on if the stop is due to a fault, as hazard lights are; otherwise as with
+        /// `Keep`.
         On = 2,
     }
 }
