@@ -17,9 +17,9 @@ pub struct Config {
     /// Vehicle identification number, recorded in each file. If unset, the machine's report is
     /// used.
     pub vin: Option<String>,
-    /// Time before each stop that is recorded in full.
+    /// Time before each stop that is recorded in full, in s.
     pub before_s: u64,
-    /// Time after each stop that is recorded in full.
+    /// Time after each stop that is recorded in full, in s.
     pub after_s: u64,
     /// Interval between recorded steps outside the time around stops. 0 records every step of a
     /// drive in full.

@@ -75,7 +75,7 @@ impl<S: Sink> Film<S> {
         }
     }
 
-    /// Returns the hash of the header and the channels, for the first record.
+    /// Returns the hash of header, schemas and channels, which the first record contains.
     pub(crate) fn preamble(&self) -> Head {
         self.preamble
     }

@@ -82,7 +82,7 @@ pub enum Fault {
 /// The origin of a reference to a file: another file, or the note about the newest file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum By {
-    /// The file at this place, which references its predecessor.
+    /// The file at this place, by the reference to its predecessor.
     File(Place),
     /// The note about the newest file.
     Note,

@@ -162,7 +162,8 @@ pub const FACT_BYTES_MAX: usize = 4_096;
 const ITEMS_MAX: usize = 4_096;
 /// Interval of snapshots: a replay begins at most this long before the time of interest.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(5);
-/// Maximum wait at the end: a process must not hang on its disk.
+/// Maximum time that dropping a recorder waits for its thread to end: a process must not hang on
+/// its disk.
 const END_WAIT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

@@ -55,7 +55,8 @@ pub(crate) static BIT_MATRICES: [u64; 256] = bit_matrices();
 #[repr(align(32))]
 pub(crate) struct Nibbles(pub(crate) [u8; 32]);
 
-/// Multiplies by shift and add: slow, used only to build the tables.
+/// Returns the product of `a` and `b` in the field, by shift and add: slow, used only to build the
+/// tables.
 const fn multiply_bitwise(a: u8, b: u8) -> u8 {
     let mut product = 0;
     let mut shifted = a as u16;

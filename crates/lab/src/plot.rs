@@ -160,7 +160,7 @@ impl Series {
         self
     }
 
-    /// Marks these as the paper's numbers: black, dashed, hollow.
+    /// Draws the series as numbers from the paper: black, dashed, hollow.
     #[must_use]
     pub fn published(mut self) -> Self {
         self.published = true;

@@ -61,7 +61,7 @@ pub struct Record {
 pub enum Origin {
     /// Measured by this run.
     Measured {
-        /// The machine that ran it.
+        /// Machine that performed the run.
         machine: Machine,
     },
     /// Read from a committed measurement.

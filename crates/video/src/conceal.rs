@@ -194,7 +194,8 @@ pub struct ParsedAccessUnit<'a> {
     parameters: Option<Parameters>,
 }
 
-/// Maximum number of missing pictures, one second: more means that the count restarted.
+/// Maximum number of missing pictures, one second: more means that the encoder's picture numbers
+/// restarted.
 const MISSING_MAX: u32 = 60;
 
 /// Maximum number of skip slices that continue a motion: beyond it, extrapolation is no better than
@@ -294,7 +295,8 @@ struct Stream {
     shown: Numbers,
     /// Difference of pic_order_cnt_lsb between consecutive pictures.
     order_step: u32,
-    /// True if the last picture arrived; then the difference of the next one's order is the step.
+    /// True if the last picture arrived; then `order_step` is set from the difference between its
+    /// order and that of the next one.
     follows: bool,
     /// Number of consecutive pictures that arrived, up to the last one.
     unbroken: u32,

@@ -91,7 +91,8 @@ impl Reading<'_> {
         if is_it { Ok(()) } else { Err(What::Channel) }
     }
 
-    /// Takes the records of a chunk, which wait for their signature.
+    /// Adds a chunk's records, which stay pending until a signature covers them. Fails if those of
+    /// the previous chunk are still pending.
     fn unpack(&mut self, chunk: &mcap::Chunk<'_>, offset: usize) -> Result<(), What> {
         if self.preamble.is_none() {
             self.preamble = Some(self.head_at(offset));

@@ -93,7 +93,7 @@ pub enum What {
     /// The signature's record is no JSON.
     #[error("no JSON")]
     Json,
-    /// Bytes since the signature before it differ from those that were signed.
+    /// Bytes since the previous signature differ from those that this signature covers.
     #[error("a byte since the preceding signature was changed")]
     Bytes,
     /// The header, a schema or a channel differs from what was signed.

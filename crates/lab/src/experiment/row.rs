@@ -25,7 +25,8 @@ pub struct Row {
     /// The right value if the paper errs, or the theoretical one; takes precedence over
     /// `published`.
     pub reference: Option<f64>,
-    /// A requirement without a theoretical value; takes precedence over both.
+    /// A requirement without a theoretical value; takes precedence over `reference` and
+    /// `published`.
     #[serde(default)]
     pub asked: Option<f64>,
     /// Value measured here; NaN if there is none.

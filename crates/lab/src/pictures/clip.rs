@@ -21,7 +21,7 @@ pub struct Figures {
     /// Pictures from the first to the last complete one: before the first, the session was still
     /// starting, and after the last, it was ending.
     pub pictures: u64,
-    /// Slices of these pictures, six each.
+    /// Number of slices sent for `pictures`: six for each picture.
     pub slices: u64,
     /// Slices shown as sent, and thus before their deadline.
     pub slices_in_time: u64,
@@ -209,7 +209,7 @@ impl fmt::Display for Figures {
 struct Slice {
     /// `None` for a skip slice.
     times: Option<Times>,
-    /// True if the strip matched its encoder's state at that time.
+    /// True if the strip matched its encoder's state when the slice was shown.
     clean: bool,
     bytes: Vec<u8>,
 }

@@ -234,8 +234,8 @@ impl Coded {
         Ok((sums.0 / count, sums.1 / count))
     }
 
-    /// Returns by how much the step between strips exceeds that within them, as a share: see
-    /// [`Seams`].
+    /// Returns by how much the luma step in the coding error between strips exceeds that within
+    /// strips, as a share: see [`Seams`].
     pub(crate) fn seams(&self, footage: &Footage) -> Result<f64> {
         let mut seams = Seams::default();
         for (shown, captured) in self.shown.iter().zip(&footage.pictures) {

@@ -75,7 +75,7 @@ struct View {
     size: Size,
     seed: u64,
     time: f32,
-    /// Metres from the middle of the road, and along it.
+    /// Position of the camera: metres from the middle of the road, and along it.
     at: [f32; 2],
     /// Focal length in samples.
     focal: f32,

@@ -1,6 +1,7 @@
 //! Quantizers: divisors and scale factors of coefficients (8.5.8 to 8.5.12).
 
-/// The numbers of one quantizer, in the order of a 4x4 block's rows.
+/// Multipliers, rounding offsets and scale factors of one quantizer, in the order of a 4x4 block's
+/// rows.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(super) struct Quantizer {

@@ -186,8 +186,8 @@ impl Statistics {
         QpTable::new(entries).context("no quantizer was measured")
     }
 
-    /// Returns every slice's size relative to the mean of its pair, ascending, for the pairs in the
-    /// table.
+    /// Returns every slice's size relative to the mean of its pair of quantizers, ascending, for
+    /// the pairs in `table`.
     fn shares(&self, table: &QpTable) -> Vec<f64> {
         let of = |quantizers: Quantizers| &self.pairs[&quantizers];
         let shares = table.entries().flat_map(|(_, quantizers)| {

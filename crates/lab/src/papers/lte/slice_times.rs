@@ -126,7 +126,7 @@ impl Times {
         }
     }
 
-    /// Returns the relevant times: those of the decoded rows if there is a decoder.
+    /// Returns the times to the decoded rows, or to the complete slices if there is no decoder.
     fn last(&self) -> &[f64] {
         if self.decoded.is_empty() { &self.coded } else { &self.decoded }
     }

@@ -43,10 +43,10 @@ pub(super) struct Block {
 /// Number of repair packets after the source packets of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Repairs {
-    /// The same number each time.
+    /// This number of repair packets for each block.
     Each(u64),
-    /// This share of the source packets; the number varies by one between blocks if it is not an
-    /// integer.
+    /// This number of repair packets per source packet; that of a block varies by one between
+    /// blocks if it is not an integer.
     Share(f64),
 }
 

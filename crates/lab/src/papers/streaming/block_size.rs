@@ -22,7 +22,7 @@ struct Curve {
     other_name: &'static str,
     /// Label of the block code, with its loss or redundancy.
     name: &'static str,
-    /// The scheme without blocks.
+    /// Protection of the scheme without blocks: retransmission or the streaming code.
     other: Protection,
     /// Mean delay of the block code in ms in the reference simulation, by [`SIZES`].
     blocks_reference: [f64; 8],
@@ -159,8 +159,8 @@ fn against_streaming(run: &Run<'_>) -> Result<Outcome> {
 struct Measured {
     blocks: Vec<Transfer>,
     other: Transfer,
-    /// The scheme without blocks by sessions of the transport; `None` unless it is the streaming
-    /// code.
+    /// Transfer of the streaming code by sessions of the transport; `None` if the scheme without
+    /// blocks is another.
     by_sessions: Option<Transfer>,
 }
 

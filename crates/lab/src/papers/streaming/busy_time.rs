@@ -47,7 +47,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
 /// Pairs of an interval in slots and an erasure rate.
 const PAIRS: [(u32, f64); 4] = [(5, 0.1), (4, 0.1), (4, 0.05), (10, 0.05)];
 
-/// Busy times of one pair.
+/// Busy times of one pair of interval and erasure rate.
 struct Counted {
     stream: Stream,
     /// Number of busy times by length in intervals, from 0 on.
@@ -108,7 +108,8 @@ impl Counted {
     }
 
     /// Returns a row with the mean of `of` over all busy times, judged by the theorem's value
-    /// unless it is too rare.
+    /// `reference`; not judged if `reference` times the number of busy times is below
+    /// [`JUDGED_MIN`].
     fn row(&self, what: &str, unit: &str, reference: f64, of: impl Fn(f64) -> f64) -> Row {
         let Estimate { mean, standard_error } = self.estimate(of);
         let (interval, erasure_rate) = (self.stream.interval(), self.stream.erasure_rate());

@@ -10,7 +10,7 @@ pub(super) struct BlockLosses {
     /// Probability of an erasure after a received packet, and after an erased one.
     after: [f64; 2],
     sources: Losses,
-    /// Losses of repair packets, by whether the last source packet is lost.
+    /// Losses of repair packets: first if the last source packet is received, then if it is lost.
     repairs: [Losses; 2],
 }
 

@@ -58,7 +58,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
 struct Case {
     name: &'static str,
     protection: Protection,
-    /// Mean and percentiles, 50, 95, 99 %, in ms.
+    /// Reference values of the delay in ms: mean, and 50th, 95th and 99th percentile.
     reference: [f64; 4],
     /// Returns rows that compare a transfer with the paper's statements about this way.
     claims: fn(&Transfer) -> Vec<Row>,

@@ -109,7 +109,7 @@ const UP_KBPS: u64 = 583;
 const OUTAGE_EVERY_S: f64 = 10.0;
 const OUTAGE_MEAN_MS: f64 = 500.0;
 
-/// Results of one way, over all runs.
+/// Results of one way to send the pictures and messages, over all runs.
 struct Measured {
     name: &'static str,
     /// For each run, the sending time in s and the latency in ms of every message that arrived, in

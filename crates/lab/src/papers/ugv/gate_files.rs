@@ -56,7 +56,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::Measured(findings(run, length, &of)))
 }
 
-/// Latency files of the drives of one way.
+/// Latency files of the drives with or without the gate.
 struct Found {
     name: &'static str,
     drives: Vec<Files>,

@@ -237,7 +237,8 @@ fn table(all: &[(&Case, &Measured)]) -> Table {
     table
 }
 
-/// Plots the first run of each.
+/// Plots the message latencies of the first run of each case without key pictures, or with ones ten
+/// times as large as other pictures.
 fn plot(all: &[(&Case, &Measured)]) -> Plot {
     let series = all.iter().filter(|(case, _)| case.factor == 1.0 || case.factor == 10.0);
     let series = series.map(|(case, measured)| Series::line(case.name(), measured.first.clone()));

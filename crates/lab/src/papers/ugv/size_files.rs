@@ -22,7 +22,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Drives with every pair of sizes over the links fitted to Table 1, and reads the files.
+/// Performs a drive with each of the tables' pairs of packet sizes over the links fitted to Table
+/// 1, and reads the latency files that the switchboard wrote.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     let program = match Program::ready(run.seed)? {
         Ok(program) => program,
@@ -50,7 +51,7 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::Measured(findings(run, length, &cells, &made)?))
 }
 
-/// A column of the paper for which there is a drive.
+/// A column of one of the paper's tables, with the drive's packet size from the vehicle.
 struct Cell {
     /// Bytes from the vehicle.
     up: u64,
@@ -140,7 +141,7 @@ fn fitted_rows(run: &Run<'_>, cells: &[Cell], made: &[Files]) -> Result<Vec<Row>
     Ok(rows)
 }
 
-/// Returns all of these files together.
+/// Returns the contents of the files of several drives, joined.
 fn all<'a>(made: impl IntoIterator<Item = &'a Files>) -> Files {
     let mut all = Files::default();
     made.into_iter().cloned().for_each(|files| all.append(files));

@@ -534,7 +534,7 @@ pub(super) const TRANSPORT: &str = "[transport]\nspread = false\nretransmit = fa
 /// Last part of the settings that begin with [`TRANSPORT`]: a fixed rate, of which nine tenths are
 /// for pictures.
 pub(super) const RATE: &str = "[transport.rate]\ninitial_kbps = 560\n";
-/// Note for the reader of both experiments.
+/// Note for the reader of both experiments on this stand.
 pub(super) const SENT: &str =
     "Sessions at a fixed rate of 560 kbit/s, without repair packets, nothing sent again.";
 
@@ -551,7 +551,7 @@ const OPERATOR_NETWORK: [u8; 2] = [10, 78];
 const MIDDLE: &str = "10.79.0.1";
 /// Port of the switchboard, which also uses the next.
 const PORT: u16 = 7443;
-/// Port of the relay. The one before it is the switchboard's second.
+/// Port of the relay: [`PORT`] plus two, because the switchboard uses the port between them too.
 const RELAY_PORT: u16 = 7445;
 /// Prefix of the names of all network namespaces of the stand, before the process number.
 const NAMES: &str = "tl-lab-";

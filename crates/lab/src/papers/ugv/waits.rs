@@ -24,7 +24,8 @@ impl Waits {
         lines.filter_map(|line| Self::parse(&line)).fold(Self::default(), Self::and)
     }
 
-    /// Parses a line of the kernel: nanoseconds on a processor, nanoseconds waited, count.
+    /// Parses a line of the kernel's `schedstat`: nanoseconds on a processor, nanoseconds waited
+    /// for one, and number of times scheduled. `None` if it is malformed.
     fn parse(line: &str) -> Option<Self> {
         let mut numbers = line.split_ascii_whitespace().map(|number| number.parse::<u64>().ok());
         let (ran, waited) = (numbers.next()??, numbers.next()??);
@@ -32,7 +33,7 @@ impl Waits {
         Some(Self { ran, waited, times: numbers.next()?? })
     }
 
-    /// Returns the sums of both totals.
+    /// Returns the sums of these totals and `other`'s.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             ran: self.ran.saturating_add(other.ran),

@@ -45,7 +45,8 @@ impl Bottleneck {
         Duration::from_secs_f64(bytes.get() as f64 * 8.0 / self.rate.as_f64())
     }
 
-    /// Returns both directions; media goes up.
+    /// Returns the configuration of both directions of the link: only the upward one, which carries
+    /// the media, has the limited queue.
     pub(super) fn pair(&self) -> Pair {
         let down = Config::of_rate(self.rate).with_delay(self.delay);
         Pair { up: Config { queue_bytes: self.queue.get(), ..down.clone() }, down }

@@ -16,7 +16,7 @@ pub struct Measures {
     /// Shares of the link's capacity used by the first session and by the other flow: bytes that
     /// entered the queue, headers and repair packets included.
     pub shares: [f64; 2],
-    /// Jain's index of the two: 1 for equal shares, 1/2 if one has everything.
+    /// Jain's index of the two flows' shares: 1 for equal shares, 1/2 if one has everything.
     pub jain: f64,
     /// Payload of each session's units that arrived complete and in time, Mbit/s.
     pub in_time_mbps: Vec<f64>,
@@ -26,11 +26,12 @@ pub struct Measures {
     pub dropped: f64,
     /// Queueing delay of the sessions' datagrams that were not dropped: 50, 95, 99 and 100 %, ms.
     pub waiting_ms: [f64; 4],
-    /// Time from the second session's start until both rates, over 2 s, stay within 20 % of each
-    /// other for 5 s, in s. `None` if that never happens, or the other flow is not a session.
+    /// Time from the second session's start until the two sessions' rates, over 2 s, stay within 20
+    /// % of each other for 5 s, in s. `None` if that never happens, or the other flow is not a
+    /// session.
     pub alike_after_s: Option<f64>,
-    /// Share of the time in which both rates, over 2 s, are within 20 % of each other; `None` if
-    /// the other flow is not a session.
+    /// Share of the time in which the two sessions' rates, over 2 s, are within 20 % of each other;
+    /// `None` if the other flow is not a session.
     pub alike: Option<f64>,
     /// Limiting causes of the sessions' rates, as shares of the time.
     pub causes: BTreeMap<Cause, f64>,
@@ -133,7 +134,7 @@ fn causes(sessions: &[Session]) -> BTreeMap<Cause, f64> {
 const SPAN: usize = 20;
 /// Span for which rates must stay alike, in units of [`BIN`]: 5 s.
 const LASTING: usize = 50;
-/// Least ratio of the lower rate to the higher one at which the two are alike.
+/// Least ratio of the lower rate to the higher one at which two flows count as alike.
 const ALIKE: f64 = 0.8;
 
 #[cfg(test)]

@@ -103,7 +103,8 @@ impl<'a> Judged<'a> {
         difference > ERRORS_APART * self.error_against(largest)
     }
 
-    /// Returns the standard error of the difference between the two shares.
+    /// Returns the standard error of the difference between this trial's and the other's share of
+    /// messages within the limit.
     fn error_against(&self, other: &Self) -> f64 {
         let share = |trial: &Trial, round: usize| {
             trial.rounds[round].end_to_end.shares().map(|shares| shares[CHOSEN_BY])
@@ -126,8 +127,8 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Number of standard errors by which two shares must differ: chance alone exceeds two about once
-/// in twenty comparisons.
+/// Number of standard errors by which two sizes' shares of messages within the limit must differ:
+/// chance alone exceeds two about once in twenty comparisons.
 const ERRORS_APART: f64 = 2.0;
 /// Overhead difference treated as chance: packets smaller than all sizes tried have the same
 /// overhead.

@@ -13,14 +13,14 @@ use tautline_units::{Bitrate, Instant};
 
 use crate::quorum::{Config, Kept, Member};
 
-/// A fault of the leader.
+/// A fault of a member, mostly the leader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
-    /// Its process ends, and restarts later.
+    /// The member's process ends, and restarts later.
     Killed,
-    /// Its process is suspended, and later resumes unaware of it.
+    /// The member's process is suspended, and later resumes without noticing.
     Paused,
-    /// It is disconnected from the network.
+    /// The member is disconnected from the network, and later connected again.
     CutOff,
 }
 
@@ -105,8 +105,8 @@ impl Trial {
         self.note();
     }
 
-    /// Extends or begins a reign for each current lease, and ends that of a member that has stepped
-    /// down.
+    /// Extends or begins a reign for each lease that is in force, and ends that of a member that
+    /// has stepped down.
     fn note(&mut self) {
         let now = self.world.now();
         for (member, node) in self.nodes.into_iter().enumerate() {
