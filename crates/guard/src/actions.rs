@@ -80,7 +80,7 @@ impl ActionRule {
     }
 }
 
-/// Why a machine is held or being stopped.
+/// Reason for which a machine is held or being stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stopped {
     /// Nothing went wrong: it was parked, or never driven.

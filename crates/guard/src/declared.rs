@@ -6,7 +6,7 @@ use crate::description::{
     ACTIONS_MAX, AXES_MAX, ActionForm, ActionRule, AxisRule, Counts, Entry, Item, Revision,
 };
 
-/// What a guard knows of a machine's description: the rules of its axes and actions.
+/// Rules of a machine's axes and actions, from the description that the machine sends.
 ///
 /// Entries are gathered until those of one revision are complete. That description replaces the
 /// former one while the machine is held, and only then.
@@ -51,7 +51,7 @@ impl Declared {
             Item::Action(action) if index < counts.actions.into() => {
                 rules.actions[index].get_or_insert(action.rule);
             }
-            // What a value is called and how serious it is concerns people alone.
+            // Name and limits of a value concern people alone.
             Item::Axis(_) | Item::Action(_) | Item::Value(_) => {}
         }
     }

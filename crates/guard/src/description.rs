@@ -1,4 +1,4 @@
-//! What a machine declares of itself: axes, actions and values, each with its name.
+//! Declarations of a machine: its axes, actions and values, each with a name.
 
 use core::fmt;
 
@@ -88,7 +88,7 @@ pub struct Axis {
     pub name: Name,
     /// Unit of its set point and of its limits.
     pub unit: Unit,
-    /// How the guard judges its set point.
+    /// Limits by which the guard judges its set point.
     pub rule: AxisRule,
 }
 
@@ -137,23 +137,23 @@ pub enum AxisStop {
 pub struct Action {
     /// Name for people.
     pub name: Name,
-    /// How a person asks for the action, and what a stop does to it.
+    /// Way in which a person asks for the action, and what a stop does to it.
     pub rule: ActionRule,
 }
 
 /// The part of an action's declaration by which the guard decides whether it is on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct ActionRule {
-    /// How a person asks for the action.
+    /// Way in which a person asks for the action.
     pub form: ActionForm,
-    /// What a stop does to the action; no meaning for a request.
+    /// Effect of a stop on the action; no meaning for a request.
     pub on_stop: ActionStop,
     /// `true` if a person may also ask for the action while the machine is held.
     pub is_allowed_held: bool,
 }
 
 numbered! {
-    /// How a person asks for an action.
+    /// Way in which a person asks for an action.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
     pub enum ActionForm {
         /// The action is on while a person holds it down.
@@ -404,7 +404,7 @@ impl ValueInfo {
         if flawed { Err(Flaw::Limits) } else { Ok(()) }
     }
 
-    /// Returns how serious a number is for a person.
+    /// Returns the severity of a number for a person.
     pub fn severity(&self, number: f32) -> Severity {
         let is_beyond = |[low, high]: [f32; 2]| number < low || number > high;
         match () {
@@ -415,7 +415,7 @@ impl ValueInfo {
     }
 }
 
-/// How serious a number is for a person.
+/// Severity of a number for a person.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Severity {
     /// Within all limits, or not known.

@@ -9,7 +9,7 @@ pub enum Error {
     #[error(transparent)]
     Link(#[from] tautline_sim::Error),
     /// There are more links than socket numbers.
-    #[error("a run has at most 256 links, got {found}")]
+    #[error("a run has at most 255 links, got {found}")]
     Links {
         /// The requested number of links.
         found: usize,
