@@ -27,7 +27,7 @@ pub struct Config {
     /// Interval at which written data is signed and synced to the disk. A transition is synced at
     /// once.
     pub sync_ms: u64,
-    /// Age after which a drive is deleted; 0 keeps all.
+    /// Age in days after which a drive is deleted; 0 keeps all.
     pub keep_days: u64,
     /// Total size above which the oldest drives are deleted; 0 keeps all.
     pub keep_mib: u64,

@@ -34,7 +34,8 @@ pub struct Encoder {
 /// during which range of packet numbers packets have left the window without them.
 #[derive(Clone, Debug, Default)]
 struct Feedback {
-    /// Newest acknowledged edge; `None` before the first acknowledgement.
+    /// Highest edge acknowledged so far: the receiver needs no packet below it. `None` before the
+    /// first acknowledgement.
     edge: Option<u64>,
     /// First packet of the coding window after the last acknowledgement at or above its start, or
     /// after the last restart.

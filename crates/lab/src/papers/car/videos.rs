@@ -362,11 +362,11 @@ pub(super) fn notes() -> Vec<String> {
 /// PSNR of one transport in the paper's Table 3, dB.
 pub(super) struct Published {
     pub(super) here: &'static str,
-    /// On a wire with 1.5 % loss, without a buffer.
+    /// PSNR on a wire with 1.5 % loss, without a buffer, dB.
     wire: f64,
-    /// On a wire with 1.5 % loss, with a buffer of 30 ms.
+    /// PSNR on a wire with 1.5 % loss, with a buffer of 30 ms, dB.
     pub(super) buffered: f64,
-    /// In the wireless network at -35 dBm.
+    /// PSNR in the wireless network at -35 dBm, dB.
     wireless: f64,
 }
 

@@ -25,7 +25,8 @@ struct Trip {
     now: f64,
 }
 
-/// Shows encode and decode of 10,000 points, fastest first.
+/// Compares the committed times to encode and decode 10,000 points with the paper's for each codec,
+/// the paper's fastest first.
 fn run(_: &Run<'_>) -> Result<Outcome> {
     let codecs = Codecs::read()?;
     let (mut trips, mut missing) = (Vec::new(), Vec::new());
