@@ -303,7 +303,7 @@ impl Revision {
 }
 
 impl AxisRule {
-    /// Returns what is wrong with the declaration, if anything is.
+    /// Checks the range, the rate, and the set point in a stop.
     ///
     /// # Errors
     /// [`Flaw`], the first one found.
@@ -374,7 +374,7 @@ impl Item {
         }
     }
 
-    /// Checks the declaration.
+    /// Checks the name, and the rule of an axis or the limits of a value.
     ///
     /// # Errors
     /// [`Flaw`], the first one found.

@@ -403,7 +403,8 @@ impl Guard {
         self.speed_watch.step(&self.config, machine.as_ref(), &told, watched, elapsed, now);
     }
 
-    /// Updates the time of the driving person's last input.
+    /// Updates the time of the driving person's last input, if the newest fresh command has one;
+    /// clears it while nobody drives.
     fn watch_inputs(&mut self, now: Instant) {
         if !self.mode.is_driving() {
             self.touched = Touched::default();

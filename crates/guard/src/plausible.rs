@@ -121,7 +121,8 @@ impl SpeedWatch {
         self.credible.map_or(Duration::ZERO, |(_, at)| now.since(at))
     }
 
-    /// Updates the acceleration that a machine reports while it is stationary on its brake.
+    /// Updates the mean acceleration that a machine reports while its brake holds it at standstill;
+    /// it is unknown once the machine moves.
     fn learn(
         &mut self,
         config: &Config,

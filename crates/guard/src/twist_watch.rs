@@ -173,8 +173,9 @@ impl Part {
             .or_else(|| self.strays(config, moved, told, elapsed))
     }
 
-    /// Detects motion outside of the range between standstill, the set point and the slowest drive
-    /// that follows it.
+    /// Detects motion that has left the range between standstill, the set point and the slowest
+    /// drive that follows it: for [`AGAINST_TIME`] if it is against the set point, otherwise for
+    /// `brake_answer`.
     fn strays(
         &mut self,
         config: &Config,
@@ -202,7 +203,8 @@ impl Part {
         (self.beyond >= config.manoeuvre.brake_answer).then(|| Found::Over(why(Cause::Overspeed)))
     }
 
-    /// Detects a report of standstill although a set point moves the machine.
+    /// Detects a report of standstill although a set point has moved the machine for its drive's
+    /// response time.
     fn pushed(
         &mut self,
         config: &Config,
@@ -218,7 +220,7 @@ impl Part {
         (self.pushed >= config.machine.drive_answer).then_some(Found::Wrong(why))
     }
 
-    /// Detects a value that fell faster than the machine can be slowed.
+    /// Detects a value that has fallen faster than the machine can be slowed, for [`FELL_TIME`].
     fn fell(&mut self, moved: Axis, elapsed: Duration) -> Option<Found> {
         let told = moved.value;
         let before = self.possible.unwrap_or(told);

@@ -41,7 +41,7 @@ pub struct Command {
     pub dead_man: DeadMan,
     /// Bits for what prevents the person from driving with sound inputs: see the schema.
     pub absences: u32,
-    /// Console to which this one hands over, 0 for none.
+    /// Console to which the sending console hands over, 0 for none.
     pub successor: u64,
     /// Bits for horn and lights: see the schema.
     pub signals: u32,

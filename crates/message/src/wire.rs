@@ -109,7 +109,7 @@ where
     vector.iter().map(read).collect()
 }
 
-/// Refuses a `length` over `max`.
+/// Returns an error that names `field` if `length` exceeds `max`.
 pub(crate) fn length(field: &'static str, length: usize, max: usize) -> Result<(), Error> {
     if length > max { Err(Error::TooLong { field, length, max }) } else { Ok(()) }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Creates the records for a vehicle with these settings and this key.
+    /// Creates the source of the records of a vehicle with these settings and this key.
     pub(crate) fn new(config: &Config, key: PublicKey) -> Self {
         let system = json!({
             "name": config.name,

@@ -447,8 +447,9 @@ impl GuardClient {
         self.overtaken.load(Ordering::Relaxed)
     }
 
-    /// Handles the guard's newest status; `follow` gets the machine's state, returns its extras. It
-    /// never waits: what another thread holds locked stays as it is.
+    /// Stores the guard's newest status, and passes its tick, the steering check and the machine's
+    /// state on; `follow` gets that state and returns its extras. Never waits: what another thread
+    /// holds locked stays as it is.
     pub(crate) fn hear(&self, frame: StatusFrame, follow: &mut Follow, at: Instant) {
         let status = frame.status();
         let speed = status.machine.map_or(f32::NAN, |(machine, _)| machine.fastest());

@@ -57,8 +57,8 @@ impl Probe {
         Self { configured, state: Mutex::default() }
     }
 
-    /// Handles a question of the operator, which arrived at `now`; one without a size ends the
-    /// probe.
+    /// Records the size that a question of the operator requests until its hold time is over, and
+    /// the arrival of the question at `now`; one without a size ends the probe.
     pub fn handle_question(&self, question: &ProbeQuestion, now: Instant) {
         let mut state = self.state();
         let Some(bytes) = question.datagram_bytes else {

@@ -29,7 +29,7 @@ struct Steps {
     is_registered: bool,
     /// Name of the operator introduced last, until it releases the vehicle; `None` without one.
     introduced: Option<String>,
-    /// True if a link over TLS also leads to that operator.
+    /// True if a link over TLS also leads to the introduced operator.
     is_over_tls: bool,
     heard_at: Option<Instant>,
 }

@@ -37,7 +37,7 @@ pub struct Command {
     pub sequence: u64,
     /// Console that sent the command.
     pub console: Console,
-    /// Console to which this one hands over; `None` if it hands over to none.
+    /// Console to which the sending console hands over; `None` if it hands over to none.
     pub successor: Option<Console>,
     /// Requested steering, pedals, gear and signals; the guard alone sets the parking brake.
     pub controls: Controls,

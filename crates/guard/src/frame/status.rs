@@ -29,8 +29,8 @@ pub struct Status {
     pub why: Why,
     /// Newest stop: the current one, or the last; after a start, a number that no stop had yet.
     pub stop: Stop,
-    /// `true` while that stop is latched, until a person resets it by its name; if latches are
-    /// stored, only from then on.
+    /// `true` while the newest stop is latched, until a person resets it by its name; if latches
+    /// are stored, only once the latch is.
     pub is_latched: bool,
     /// Newest emergency stop that was acted on and, if latches are stored, whose latch is; `None`
     /// before the first.
@@ -44,7 +44,8 @@ pub struct Status {
     pub blockers: Blockers,
     /// Console that armed the machine or took it over; `None` while the machine is held.
     pub holder: Option<Console>,
-    /// Session in which that console armed the machine or took it over; `None` while it is held.
+    /// Session in which the holder armed the machine or took it over; `None` while the machine is
+    /// held.
     pub session: Option<Session>,
     /// Worst age, over the last picture interval, of the newest picture that a person saw; `None`
     /// before the first.

@@ -135,7 +135,7 @@ pub enum Control {
         /// Secret of the invitation, which only the invited machine knows.
         secret: [u8; 4],
     },
-    /// Switchboard to that machine: confirmation that it is now listed.
+    /// Switchboard to the invited machine: confirmation that it is now listed.
     Enrolled {
         /// Role under which the machine is listed.
         role: Role,

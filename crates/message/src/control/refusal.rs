@@ -7,7 +7,8 @@ choice! {
     pub enum Refusal of wire_control::Refusal, "reason_code" {
         /// No vehicle of this name is known.
         UnknownVehicle,
-        /// Another operator has the vehicle, or a supervisor has just ended this one's drive of it.
+        /// Another operator has the vehicle, or a supervisor has just ended the requesting
+        /// operator's drive of it.
         VehicleTaken,
         /// The vehicle is not connected. The operator holds it, and is introduced when it returns.
         VehicleAway,
@@ -15,7 +16,8 @@ choice! {
         NotAllowed,
         /// The request requires registration.
         NotRegistered,
-        /// Another machine has registered with this key, or this connection was replaced by one.
+        /// Another machine uses the same key, or the same process has connected again and this is
+        /// its old connection.
         NameTaken,
         /// The request is invalid, or invalid in the present state.
         BadRequest,

@@ -27,7 +27,7 @@ pub struct Opening {
 pub enum Right {
     /// To drive the vehicle, and to ask the driving console to hand over.
     Drive,
-    /// To see telemetry and status only: nothing that it sends reaches the vehicle.
+    /// To see telemetry and status only: nothing that the browser sends reaches the vehicle.
     Watch,
 }
 

@@ -99,7 +99,7 @@ impl EncoderControl {
     }
 
     /// Sets the properties of the source: pictures per second, whether it delivers row by row, and
-    /// its layout.
+    /// its layout. Recomputes by how much pictures are reduced for the screen.
     pub fn set_source(&self, pictures_per_second: f64, gives_rows: bool, layout: &Layout) {
         let source = Source { pictures_per_second, gives_rows, layout: *layout };
         let mut screen = self.screen();

@@ -133,7 +133,8 @@ impl Governor {
         self.interval = self.interval.min(*self.intervals().last().unwrap_or(&1));
     }
 
-    /// Starts a new session over links with unknown capacity.
+    /// Starts a new session: what was observed of the links is forgotten, and the size of the
+    /// pictures and their need of bytes are kept.
     pub fn handle_new_session(&mut self) {
         let Self { follows, gives_rows, need, reduction, reduction_max, .. } = *self;
         let new = Self::new(self.source);

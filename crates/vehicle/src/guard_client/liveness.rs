@@ -39,7 +39,8 @@ struct Moving {
 }
 
 impl Liveness {
-    /// Returns the liveness of a camera and of its encoders.
+    /// Creates the liveness of a camera and of its encoders; the reactions are to warn until they
+    /// are set.
     pub fn new(
         camera: Arc<camera::Counters>,
         meter: Arc<Meter>,
