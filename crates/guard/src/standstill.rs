@@ -3,7 +3,8 @@
 use crate::config::Config;
 use crate::{Motion, Twist};
 
-/// Returns whether a machine stands: no part of its motion reaches its limit.
+/// Returns whether a machine stands: every part of its motion is below that part's limit of
+/// standstill.
 pub(crate) fn stands(config: &Config, moved: Twist) -> bool {
     axes(config, moved).into_iter().all(|axis| axis.value.abs() < axis.standing)
 }

@@ -109,7 +109,8 @@ impl TwistWatch {
         *self = Self::default();
     }
 
-    /// Returns the reason if speed or yaw rate do not fall in a stop.
+    /// Returns the fault of a stop in which speed or yaw rate does not fall as [`Slowing`]
+    /// requires.
     fn slows(
         &mut self,
         config: &Config,

@@ -64,7 +64,8 @@ impl Epochs {
         Ok(())
     }
 
-    /// Returns the remedy for a person who knows that no other switchboard leases this vehicle.
+    /// Returns what a person can do about a refused epoch who knows that no other switchboard
+    /// leases this vehicle.
     fn remedy(&self) -> String {
         match &self.file {
             Some(file) => format!("stop this vehicle and remove {}", file.display()),

@@ -332,7 +332,7 @@ impl Governor {
         (1.0 - self.granted / THIN).clamp(0.0, 1.0)
     }
 
-    /// Returns whether headers are a small share of the budget at this interval.
+    /// Returns whether headers take at most [`HEADERS_SHARE`] of the budget at this interval.
     fn pays_for_headers(&self, interval: u32) -> bool {
         self.source / f64::from(interval) * HEADERS_BITS <= self.budget * HEADERS_SHARE
     }

@@ -89,7 +89,7 @@ impl Plan {
         shares.toll.is_high()
     }
 
-    /// Returns the unused part of a strip's share to the plan, unless another picture has begun,
+    /// Gives the unused part of a strip's share back to the plan, unless another picture has begun,
     /// and records the strip's [weight](tautline_video::avc::StripEncoder::weight).
     pub fn done(&self, picture: u32, strip: usize, [given, taken]: [ByteCount; 2], weight: f64) {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
