@@ -181,8 +181,8 @@ impl Reporter {
             .with_if(Sight::Unchecked, self.guard_client.steering().is_due())
     }
 
-    /// Returns the report for an operator that waits for another one to stop; that is its reason
-    /// why nobody drives.
+    /// Returns the report for an operator that waits for another one to stop, with that as the
+    /// reason why nobody drives.
     pub fn telemetry_waiting(&self, recent: &Recent, now: Instant) -> Telemetry {
         let mode_reason = Some("the vehicle drives under another operator".to_owned());
         Telemetry { mode_reason, ..self.telemetry(recent, now) }
