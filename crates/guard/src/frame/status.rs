@@ -60,8 +60,8 @@ pub struct Status {
     pub yaw_rate_bound: f32,
     /// Kind of the machine's motion: which set points a command must have.
     pub motion: Motion,
-    /// Which of picture age and command timeout stops the machine next if no more input arrives,
-    /// and the time until then; `None` unless the machine is armed or driven.
+    /// Cause of the next stop if no more input arrives, picture age or command timeout, and the
+    /// time until then; `None` unless the machine is armed or driven.
     pub countdown: Option<(Cause, Duration)>,
     /// Limits that changed the commanded controls in this step.
     pub limits: Limits,
