@@ -5,7 +5,7 @@
 
 use crate::gf256::{invert, multiply};
 
-/// Number of points for packets: the elements of the field.
+/// Number of elements of GF(2^8); each packet of a block has a different one as its point.
 pub(crate) const POINTS: usize = 256;
 
 /// One more than the greatest k: a block has at most 2^7 repair packets.

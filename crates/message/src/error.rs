@@ -77,7 +77,7 @@ pub enum Error {
     /// The length of a point cloud's data is not a multiple of the record length.
     #[error("{length} of data are not a multiple of the record length {stride}")]
     Ragged {
-        /// Length of the point cloud's data.
+        /// Length of the point cloud's data, no multiple of `stride`.
         length: ByteCount,
         /// Length of one point's record.
         stride: ByteCount,

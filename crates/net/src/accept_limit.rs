@@ -170,10 +170,11 @@ impl AcceptLimit {
         self.0.counters.clone()
     }
 
-    /// Waits for the next connection and gives it a place. A failed accept call is counted, logged
-    /// with its cause at growing intervals, and repeated after [`ACCEPT_PAUSE`]; the oldest
-    /// unproven connection is closed for it. While evicted connections are being closed, none is
-    /// accepted, for at most [`CLOSE_MAX`].
+    /// Waits for the next connection and gives it a place; beyond a limit, the oldest unproven
+    /// connection is evicted for it. A failed accept call is counted, logged with its cause at
+    /// growing intervals, and repeated after [`ACCEPT_PAUSE`]; it too evicts the oldest unproven
+    /// connection. While evicted ones are being closed, none is accepted, for at most
+    /// [`CLOSE_MAX`].
     pub async fn accept(&self, listener: &TcpListener) -> (Watched, Peer) {
         loop {
             if timeout(CLOSE_MAX, self.close_evicted()).await.is_err() {

@@ -141,8 +141,8 @@ impl<K> Holder<K> {
     }
 }
 
-/// Returns the part of `remote` that counts as one network: the whole of an IPv4 address, or the
-/// first 64 bits of an IPv6 address with zeros after them.
+/// Returns the part of `remote` that counts as one network: the whole of an IPv4 address, also of
+/// one mapped to IPv6, or the first 64 bits of an IPv6 address with zeros after them.
 pub fn network(remote: IpAddr) -> IpAddr {
     match remote.to_canonical() {
         IpAddr::V4(address) => address.into(),

@@ -56,7 +56,8 @@ pub enum Outcome {
 /// Access of a probe to the running operator.
 #[derive(Clone, Debug)]
 pub(crate) struct Probe {
-    /// Sequence number of the next question; holding the lock is the right to probe.
+    /// Sequence number of the next question to the vehicle. A step of the packet-size probe holds
+    /// the lock while it runs; another one is refused meanwhile.
     turn: Arc<tokio::sync::Mutex<u64>>,
     shared: Arc<Shared>,
     latest: Latest,

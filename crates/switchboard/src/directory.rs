@@ -93,7 +93,7 @@ pub struct Directory {
     /// Number of answers of vehicles for which no supervisor waited.
     unclaimed: u64,
     /// Round trip of the newest pong; `None` once [`poll_round_trip`](Self::poll_round_trip) has
-    /// returned it.
+    /// returned it, or if that pong matched no ping or came from neither a vehicle nor an operator.
     round_trip: Option<RoundTrip>,
     /// Duplicate registrations by key, which wait until the connection registered under that key
     /// answers a ping or ends.

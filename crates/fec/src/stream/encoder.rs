@@ -307,8 +307,8 @@ struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    /// Adds the source packets `ids` to `seed_count` sums: with the coefficients of `seed` to the
-    /// first sum, with those of the next seed to the second, and so on.
+    /// Adds the source packets `ids` to `seed_count` sums, at most [`ROWS`]: with the coefficients
+    /// of `seed` to the first sum, with those of the next seed to the second, and so on.
     fn add(&self, seed: u16, seed_count: usize, ids: Range<u64>, sum: &mut Sum<'a, '_>) {
         let mut id = ids.start;
         while id < ids.end {

@@ -69,8 +69,8 @@ pub struct Trial {
     pub taken: Bitrate,
     /// Mean luma PSNR in dB, and SSIM, of the decoded pictures against the captured ones.
     pub quality: (f64, f64),
-    /// Excess of the luma step in the coding error between strips over that within them, as a
-    /// share.
+    /// Excess of the mean luma step in the coding error between strips over that between macroblock
+    /// rows within them, as a share; 0 without visible seams.
     pub seams: f64,
     /// Mean VMAF; `None` at a quantizer, in a quick run, and if ffmpeg lacks it.
     pub vmaf: Option<f64>,

@@ -235,8 +235,12 @@ impl Receiver {
         })
     }
 
-    /// Decodes a coded picture losslessly as the reference and, unless it is `lost`, passes it to
-    /// the downlink, then decodes and compares the pictures that the downlink shows.
+    /// Decodes the coded picture `number` losslessly as the reference and, unless it is `lost`,
+    /// passes it to the downlink, then decodes and compares the pictures that the downlink shows.
+    /// Records how many pictures a recovery took, but no other differences.
+    ///
+    /// # Errors
+    /// If a decoder fails, or a picture shown as clean differs from its reference.
     fn handle(&mut self, number: usize, coded: Encoded, lost: bool, now: Instant) -> Result<()> {
         let wanted = self.clean.decode(&coded.bytes)?.context("a whole stream gave no picture")?;
         self.wanted.push_back((number, wanted));

@@ -164,9 +164,9 @@ impl End {
         self.sockets[usize::from(socket)].bound.is_some_and(|bound| now < bound.ends_at)
     }
 
-    /// Returns the first present socket of the same kind as the peer's `socket`, else the first of
-    /// the other kind, or `None`. Traffic over a stream thus continues over a stream, and depends
-    /// on no UDP at all.
+    /// Returns this end's first present socket (bound, with a valid token) of the same kind,
+    /// datagrams or streams, as the peer's `socket`; else the first of the other kind, or `None`.
+    /// Traffic over a stream thus continues over a stream, and depends on no UDP at all.
     fn first_beside(&self, socket: u8, now: Instant) -> Option<u8> {
         let is_stream = |socket: u8| socket >= SEATS_OF_STREAMS_FROM;
         let mut there = (0..LinkNumber::COUNT as u8).filter(|socket| self.is_there(*socket, now));

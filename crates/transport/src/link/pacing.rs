@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
-/// A packet queued on a link.
+/// A packet, not yet sealed, in a link's paced or urgent queue, or before that in a channel's lane.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) plaintext: Vec<u8>,

@@ -21,8 +21,8 @@ pub(crate) struct LinkBudget {
     /// total rate is low. Units encoded for such links are accepted up to this limit. On other
     /// links, units that would wait long are refused.
     pub(crate) in_time: Option<f64>,
-    /// Datagram bytes that the link's window allows; negative if it is exceeded, infinite without a
-    /// window.
+    /// Datagram bytes that the link's window allows in addition to media in flight and queued, plus
+    /// `pace` if units are pictures; negative if it is exceeded, infinite without a window.
     pub(crate) room: f64,
     /// Datagram bytes beyond `room`, for units that could not be sent otherwise.
     pub(crate) reserve: f64,

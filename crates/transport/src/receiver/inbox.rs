@@ -414,7 +414,8 @@ impl Content {
     }
 }
 
-/// Extracts the unit from its block; `None` if the block is malformed.
+/// Splits a block's content into its prefix and the unit, without the padding; `None` if it is
+/// shorter than the prefix, or than the prefix states.
 fn join(mut content: Vec<u8>) -> Option<(Prefix, Vec<u8>)> {
     let prefix = Prefix::parse(&content)?;
     let end = Prefix::BYTES.checked_add(prefix.length as usize)?;

@@ -386,7 +386,8 @@ pub fn write_probe(out: &mut Vec<u8>, leg: LegId, sent_at: Instant, key: &MacKey
     sign(out, key);
 }
 
-/// Writes the answer to a probe into `out`, replacing its content.
+/// Writes an end's answer to a relay's probe into `out`, replacing its content. `sent_at` is copied
+/// from the probe; `seen_at` is the probe's arrival time by the end's clock.
 pub fn write_echo(out: &mut Vec<u8>, leg: LegId, sent_at: Instant, seen_at: Instant, key: &MacKey) {
     write_head(out, KIND_ECHO, 0, leg.0);
     for at in [sent_at, seen_at] {

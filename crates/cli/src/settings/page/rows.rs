@@ -26,7 +26,8 @@ pub(super) struct Row {
     pub(super) file: String,
 }
 
-/// Bounds as an error states them.
+/// Bounds of a setting or flag, parsed from the error that refuses a value beyond them; `unit` may
+/// be empty.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Bounds {
     pub(super) min: f64,

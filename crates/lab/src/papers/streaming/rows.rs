@@ -29,7 +29,7 @@ pub(super) fn delay_rows(
     .collect()
 }
 
-/// Returns the burst length of erasures as text.
+/// Returns the mean burst length of erasures as text: `independent` for 1, `bursts of 4` for 4.
 pub(super) fn burst_name(burst: f64) -> String {
     if burst == 1.0 { "independent".to_owned() } else { format!("bursts of {burst}") }
 }
