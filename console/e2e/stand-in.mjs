@@ -110,12 +110,15 @@ function command(bytes) {
   };
   const u32 = (id) => (at(id) === 0 ? 0 : buffer.readUint32(at(id)));
   const controls = at(0);
-  const act = at(3);
+  const [act, twist] = [at(3), at(9)];
   return {
     steering: buffer.readFloat32(controls + 16),
     throttle: buffer.readFloat32(controls + 20),
     brake: buffer.readFloat32(controls + 24),
+    gear: buffer.readUint8(controls + 28),
     emergencyStop: buffer.readUint8(controls + 29) !== 0,
+    // Absent of a car.
+    twist: twist === 0 ? null : [0, 4, 8].map((at) => buffer.readFloat32(twist + at)),
     act: act === 0 ? null : { number: buffer.readUint32(act), stop: buffer.readUint32(act + 4), deed: buffer.readUint8(act + 8) },
     emergencyStopNumber: u32(4),
     deadMan: at(5) === 0 ? 0 : buffer.readUint8(at(5)),

@@ -4,13 +4,15 @@ export interface Said {
   tick?: number; mode?: number; cause?: number; value?: number; limit?: number; stop?: number; latched?: boolean; emergencyStop?: number;
   /** `outcome`: 1 done, 2 + blocker: refused. */
   report?: { console: bigint; number: number; outcome: number };
-  blockers?: number; holder?: bigint; loopAgeMs?: number; speedBound?: number;
+  blockers?: number; holder?: bigint; loopAgeMs?: number; speedBound?: number; sidewaysBound?: number; yawRateBound?: number;
   countdown?: { cause: number; leftMs: number };
   throttle?: number; brake?: number;
+  /** Applied: m/s forward, m/s to the left, rad/s. */
+  twist?: [forward: number, sideways: number, yawRate: number];
   /** Age of the machine's state, ms; 65535: none arrived yet. */
   machineAge?: number;
-  speed?: number; steeringAngle?: number; gear?: number; notices?: number; faults?: number; signals?: number;
-  blackBox?: number; braking?: [begin: number, end: number, jerk: number];
+  speed?: number; sideways?: number; yawRate?: number; steeringAngle?: number; gear?: number; notices?: number; faults?: number; signals?: number;
+  blackBox?: number; braking?: [begin: number, end: number, jerk: number]; yawDeceleration?: number;
   /** The optional numbers at the end of the frame. */
   numbers?: number[];
 }

@@ -29,13 +29,18 @@ export function statusFrame(said = {}) {
   view.setUint16(72, said.loopAgeMs ?? 65_535);
   view.setUint16(74, 65_535);
   view.setFloat32(76, said.speedBound ?? 0);
+  view.setFloat32(80, said.sidewaysBound ?? 0);
+  view.setFloat32(84, said.yawRateBound ?? 0);
   view.setUint8(88, said.motion ?? 0);
   view.setUint8(89, said.countdown?.cause ?? 0);
   view.setUint16(90, said.countdown?.leftMs ?? 65_535);
   view.setFloat32(112, said.throttle ?? 0);
   view.setFloat32(116, said.brake ?? 0);
+  (said.twist ?? [0, 0, 0]).forEach((number, at) => view.setFloat32(126 + 4 * at, number));
   view.setUint16(138, said.machineAge ?? 20);
   view.setFloat32(148, said.speed ?? 0);
+  view.setFloat32(152, said.sideways ?? 0);
+  view.setFloat32(156, said.yawRate ?? 0);
   view.setFloat32(160, said.steeringAngle ?? 0);
   view.setUint8(164, said.gear ?? 0);
   view.setUint32(165, said.notices ?? 0);
@@ -47,6 +52,7 @@ export function statusFrame(said = {}) {
   view.setUint16(211, 200);
   view.setUint16(213, 250);
   (said.braking ?? [0, 0, 0]).forEach((number, at) => view.setFloat32(215 + 4 * at, number));
+  view.setFloat32(227, said.yawDeceleration ?? 0);
   numbers.forEach((number, at) => view.setFloat32(LEAST + 4 * at, number));
   return seal(bytes);
 }

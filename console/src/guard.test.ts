@@ -1,7 +1,7 @@
 import { Builder } from 'flatbuffers';
 import { describe, expect, it } from 'vitest';
 import { type Said, statusFrame } from '../e2e/status.mjs';
-import { BLACK_BOXES, BLOCKERS, CAUSES, FROM_OPERATOR, GUARD_MODES } from './generated/kinds';
+import { BLACK_BOXES, BLOCKERS, CAUSES, FROM_OPERATOR, GUARD_MODES, MOTIONS, type Motion } from './generated/kinds';
 import { type GuardView, NEEDS, bitsOf, blackBoxWords, causeWords, needWords } from './guard';
 import { Telemetry } from './message/telemetry';
 import { readTelemetry } from './reading';
@@ -23,10 +23,18 @@ const read = (said: Said): GuardView => readTelemetry(telemetryMessage(statusFra
 
 describe('names', () => {
   it('all have a text', () => {
-    for (const cause of CAUSES) expect(causeWords({ cause, value: 1, limit: 2 })).not.toBe('');
+    for (const motion of MOTIONS) for (const cause of CAUSES) expect(causeWords({ cause, value: 1, limit: 2, motion })).not.toBe('');
     for (const blocker of BLOCKERS) expect(NEEDS[blocker]).not.toBe('');
     expect(needWords([])).toBe('');
-    expect(needWords(['throttle pressed', 'moving'])).toBe('Release the throttle; the machine must stand still.');
+    expect(needWords(['throttle pressed', 'moving'])).toBe('Release throttle, keys and sticks; the machine must stand still.');
+  });
+});
+
+describe('a speed', () => {
+  it('is in km/h for a car and in m/s for other machines, with one decimal below 10', () => {
+    const told = (motion: Motion, value: number) => causeWords({ cause: 'overspeed', value, limit: 1.5, motion });
+    expect(told('ackermann', 10)).toBe('Too fast: 36 km/h (limit 5 km/h)');
+    expect([told('differential', 1.94), told('omni', 12.4)]).toEqual(['Too fast: 1.9 m/s (limit 1.5 m/s)', 'Too fast: 12 m/s (limit 1.5 m/s)']);
   });
 });
 

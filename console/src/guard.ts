@@ -1,5 +1,6 @@
 /** State of the vehicle's guard, and the texts that the page shows for it. */
-import type { BlackBox, Blocker, Cause, GuardMode, Signal } from './generated/kinds';
+import type { BlackBox, Blocker, Cause, GuardMode, Motion, Signal } from './generated/kinds';
+import { type Bounds, type Twist, isTwisted } from './twist';
 
 /**
  * Guard's report on the newest action other than an emergency stop: the console that requested it,
@@ -37,8 +38,14 @@ export interface GuardView {
    * it; `null` if unknown.
    */
   loopAgeMs: number | null;
+  /** Kind of the machine's motion. */
+  motion: Motion;
   /** Current speed limit of the machine. */
   speedBoundMps: number;
+  /** Current limits of a machine that a twist moves; sideways and yaw rate are 0 of a car. */
+  bounds: Bounds;
+  /** Motion that the guard asks of such a machine. */
+  twist: Twist;
   /**
    * Rule that stops the machine next if no more data arrives, and the time until then; `null` if
    * there is none.
@@ -57,6 +64,8 @@ export interface Deceleration {
   begin: number;
   end: number;
   jerk: number;
+  /** Deceleration of a turn in rad/s²; `null` of a car. */
+  yaw: number | null;
 }
 
 /** Returns the members of `list` whose bits are set: bit n stands for member n. */
@@ -84,7 +93,8 @@ export function blackBoxWords(blackBox: BlackBox): string {
 }
 
 /** Describes the cause of the guard's mode, with the measured value and its limit. */
-export function causeWords({ cause, value, limit }: Pick<GuardView, 'cause' | 'value' | 'limit'>): string {
+export function causeWords({ cause, value, limit, motion }: Pick<GuardView, 'cause' | 'value' | 'limit' | 'motion'>): string {
+  const speed = (mps: number): string => speedWords(mps, motion);
   const age = `${value.toFixed(0)} ms (limit ${limit.toFixed(0)} ms)`;
   switch (cause) {
     case 'started': return 'The guard has just started';
@@ -106,8 +116,10 @@ export function causeWords({ cause, value, limit }: Pick<GuardView, 'cause' | 'v
     case 'machine fault': return 'The machine reports a fault';
     case 'guard silent': return 'The machine braked by itself: it received nothing from the guard';
     case 'guard late': return `The guard itself was late: ${age}`;
-    case 'overspeed': return `Too fast: ${kmh(value)} km/h (limit ${kmh(limit)} km/h)`;
-    case 'rolling': return `The machine rolls while held, or against its gear: ${kmh(value)} km/h`;
+    case 'overspeed': return `Too fast: ${speed(value)} (limit ${speed(limit)})`;
+    case 'rolling': return isTwisted(motion)
+      ? `The machine moves while held, or otherwise than asked: ${speed(value)}`
+      : `The machine rolls while held, or against its gear: ${speed(value)}`;
     case 'camera stopped': return 'The vehicle\'s camera delivers no pictures';
     case 'encoder stopped': return 'The vehicle\'s encoders deliver no pictures';
     case 'parked': return 'Parked';
@@ -119,7 +131,7 @@ export function causeWords({ cause, value, limit }: Pick<GuardView, 'cause' | 'v
     case 'reset': return 'The stop was reset';
     case 'unattended': return `Unattended: no control was touched for ${(value / 1e3).toFixed(0)} s`;
     case 'speed implausible':
-      return `The reported speed of ${kmh(value)} km/h is not plausible: ${kmh(limit)} km/h are possible`;
+      return `The reported speed of ${speed(value)} is not plausible: ${speed(limit)} are possible`;
     case 'camera blind': return 'The picture has the same brightness everywhere: is the lens covered, or is it dark?';
     case 'steering wrong': return 'The steering check failed: the picture is mirrored or the steering is wrong. Repair it before driving';
   }
@@ -139,7 +151,7 @@ export const NEEDS: Readonly<Record<Blocker, string>> = {
   'no session': 'there must be a session',
   'no command': 'commands must arrive',
   'other console': 'another console drives',
-  'throttle pressed': 'release the throttle',
+  'throttle pressed': 'release throttle, keys and sticks',
   'picture age': 'a fresh picture must be seen here',
   'person absent': 'this page must be in front, with working inputs',
   'dead man': 'hold the dead-man input',
@@ -158,6 +170,7 @@ export function needWords(blockers: readonly Blocker[]): string {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
 }
 
-function kmh(mps: number): string {
-  return (mps * 3.6).toFixed(0);
+/** Formats a speed: of a car in km/h, of other machines in m/s with one decimal below 10. */
+export function speedWords(mps: number, motion: Motion): string {
+  return isTwisted(motion) ? `${mps.toFixed(Math.abs(mps) < 9.95 ? 1 : 0)} m/s` : `${(mps * 3.6).toFixed(0)} km/h`;
 }

@@ -3,6 +3,7 @@ import { UNACKNOWLEDGED_MS } from './acts';
 import { nowMs } from './clock';
 import { LATE_MS } from './delay';
 import { numberingOf } from './input/known';
+import { Touch } from './input/touch';
 import { Person } from './person';
 import { SIGNALS } from './generated/kinds';
 import { membersOf } from './guard';
@@ -12,7 +13,7 @@ import { Banner, STALE_MS, type Action, recorderTrouble } from './panel/banner';
 import { Counts } from './panel/counts';
 import { Dials } from './panel/dials';
 import { Drops } from './panel/drops';
-import { byId } from './panel/element';
+import { byId, setData } from './panel/element';
 import { Details, Figures } from './panel/figures';
 import { Fleet } from './panel/fleet';
 import { Header } from './panel/header';
@@ -22,6 +23,7 @@ import { Links } from './panel/links';
 import { PadPanel } from './panel/pad';
 import { Timing } from './panel/timing';
 import { Topics } from './panel/topics';
+import { TouchPanel } from './panel/touch';
 import type {
   Connection, Demand, EngineReport, FleetView, PageRequest, SeenView, SnapshotView, StatusView, TelemetryView, TopicView, VideoView,
 } from './report';
@@ -56,6 +58,7 @@ class Console {
   readonly #header = new Header(() => this.#person.press('emergency-stop'), () => this.#request({ kind: 'leave' }));
   readonly #fleetPanel = new Fleet((vehicle) => this.#request({ kind: 'pick', vehicle }));
   readonly #acts = new ActsPanel((press) => this.#person.press(press), (held) => { this.#person.hornPressed = held; });
+  readonly #touch = new TouchPanel(new Touch({ left: byId('touch-left'), right: byId('touch-right') }), () => this.#person.seat.zeroSpeed());
   readonly #hud = new Hud();
   readonly #dials = new Dials();
   readonly #links = new Links((link, cut) => this.#request({ kind: 'link', link, cut }));
@@ -101,7 +104,13 @@ class Console {
     address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
     const session = new URL('session', location.href).href;
     this.#engine.postMessage({ kind: 'start', address: address.href, session, canvas } satisfies PageRequest, [canvas]);
-    this.#acts.listen(this.#person.deadMan, this.#speaker);
+    this.#acts.listen(this.#person.deadMan, this.#person.speed, this.#speaker);
+    this.#person.touch = this.#touch.touch;
+    const draw = (): void => {
+      this.#touch.draw();
+      requestAnimationFrame(draw);
+    };
+    draw();
     this.#watchPresence();
     // Independent of the worker's ticks: if they stop, the page must show it.
     setInterval(() => this.#render(), RENDER_MS);
@@ -217,7 +226,9 @@ class Console {
     const seconds = (now - this.#tickedAtMs) / 1000;
     this.#tickedAtMs = now;
     this.#padPanel.observe();
-    this.#sent = this.#person.command(this.#liveTelemetry(now)?.speedMps ?? null, this.#padPanel.calibrating, seconds);
+    const live = this.#liveTelemetry(now);
+    const moved = live === null ? null : { forward: live.speedMps, sideways: live.sidewaysMps, yawRate: live.yawRate };
+    this.#sent = this.#person.command(moved, this.#padPanel.calibrating, seconds);
     if (!this.#isChoosing()) this.#request({ kind: 'command', command: this.#sent });
   }
 
@@ -330,8 +341,12 @@ class Console {
       recorderTrouble: recorderTrouble(this.#operatorSnapshot?.values ?? []),
       pictureRefusal: this.#pictureRefusal,
     });
+    const { motion, seat, speed } = this.#person;
+    setData(document.body, 'motion', motion);
+    this.#help.show(motion);
+    this.#touch.show(motion, speed.mode, guard !== null && this.#sees() && !this.#isChoosing());
     this.#hud.show({
-      telemetry: live, gearAsked: this.#sent.gear, pictureAgeMs: this.#pictureAgeMs(now), expectsNone, aspect: this.#aspect,
+      telemetry: live, gearAsked: seat.gear, setPointMps: seat.setPointMps, pictureAgeMs: this.#pictureAgeMs(now), expectsNone, aspect: this.#aspect,
       geometry: geometryOf(this.#liveVehicle(now)?.values ?? []),
     });
     this.#acts.show(guard, guard?.signals ?? membersOf(SIGNALS, this.#sent.signals));

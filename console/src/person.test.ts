@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Person } from './person';
 import type { GuardView } from './guard';
+import { type Position, REST } from './input/ramp';
+import type { Touch } from './input/touch';
 import { Gear } from './message/gear';
+import type { Demand } from './wire';
 
 let person: Person;
 
@@ -14,10 +17,11 @@ beforeEach(() => {
 afterEach(() => vi.unstubAllGlobals());
 
 function guard(told: Partial<GuardView>): GuardView {
-  return { mode: 'held', latched: false, blockers: [], report: null, emergencyStop: 0, ...told } as GuardView;
+  return { mode: 'held', motion: 'ackermann', latched: false, blockers: [], report: null, emergencyStop: 0, ...told } as GuardView;
 }
 
-const command = () => person.command(0, false, 0.02);
+const moved = (forward: number | null) => ({ forward, sideways: 0, yawRate: 0 });
+const command = () => person.command(moved(0), false, 0.02);
 
 describe('an emergency stop', () => {
   it('is acknowledged only by the guard: while it is silent, the stop stays requested', () => {
@@ -73,7 +77,7 @@ describe('Enter', () => {
 describe('reverse', () => {
   it('is not possible at an unknown speed, only at standstill', () => {
     const gears = [null, 0].map((speedMps) => {
-      person.command(speedMps, false, 0.02);
+      person.command(moved(speedMps), false, 0.02);
       person.press('reverse');
       return person.seat.gear;
     });
@@ -101,10 +105,10 @@ describe('unsound inputs', () => {
   });
 
   const during = (ms: number, speedMps: number | null) => {
-    let demand = person.command(speedMps, false, 0.02);
+    let demand = person.command(moved(speedMps), false, 0.02);
     for (let passed = 0; passed < ms; passed += 20) {
       nowMs += 20;
-      demand = person.command(speedMps, false, 0.02);
+      demand = person.command(moved(speedMps), false, 0.02);
     }
     return demand;
   };
@@ -147,10 +151,10 @@ describe('unsound inputs', () => {
 
   it('a calibration is reported to the guard while it lasts, whatever is pressed', () => {
     pad.buttons[7] = { value: 1, pressed: true };
-    expect(person.command(5, true, 0.02)).toMatchObject({ absences: INPUTS_UNHEALTHY, throttle: 0, brake: 0.3 });
+    expect(person.command(moved(5), true, 0.02)).toMatchObject({ absences: INPUTS_UNHEALTHY, throttle: 0, brake: 0.3 });
     person.takeUp();
-    expect(person.command(5, true, 0.02)).toMatchObject({ absences: INPUTS_UNHEALTHY, throttle: 0 });
-    expect(person.command(5, false, 0.02)).toMatchObject({ absences: 0, throttle: 0 });
+    expect(person.command(moved(5), true, 0.02)).toMatchObject({ absences: INPUTS_UNHEALTHY, throttle: 0 });
+    expect(person.command(moved(5), false, 0.02)).toMatchObject({ absences: 0, throttle: 0 });
   });
 
   it('a disconnected pad is missed until the person drives with something else', () => {
@@ -160,5 +164,126 @@ describe('unsound inputs', () => {
     expect(command().absences).toBe(INPUTS_UNHEALTHY);
     pad.axes[0] = 1;
     expect(command().absences).toBe(0);
+  });
+});
+
+describe('a machine that a twist moves', () => {
+  const BOUNDS = { forward: 1.5, back: 1.5, sideways: 0.5, yawRate: 1 };
+  const ZERO = { forward: 0, sideways: 0, yawRate: 0 };
+  const key = (name: string, code: string) => window.dispatchEvent(Object.assign(new Event(name, { cancelable: true }), { code }));
+  const robot = (told: Partial<GuardView> = {}) => person.observe(
+    { guard: guard({ mode: 'driving', motion: 'omni', bounds: BOUNDS, holder: 7n, ...told }) }, 0);
+  const thumb = { position: (): Position | null => null, isHeld: false, releaseAll: vi.fn() };
+
+  /** Returns the twist after this many seconds. */
+  function during(seconds: number): Demand['twist'] {
+    let { twist } = command();
+    for (let tick = 0; tick < seconds / 0.02; tick += 1) ({ twist } = command());
+    return twist;
+  }
+
+  beforeEach(() => robot());
+
+  it('gets no steering, no throttle and no twist of keys that are up', () => {
+    expect(command()).toMatchObject({ steering: 0, throttle: 0, gear: Gear.Drive, twist: ZERO });
+    key('keydown', 'KeyW');
+    key('keydown', 'KeyA');
+    key('keydown', 'KeyZ');
+    during(1);
+    expect(command()).toMatchObject({ steering: 0, throttle: 0, twist: { forward: 1.5, sideways: 0.5, yawRate: 1 } });
+    for (const code of ['KeyW', 'KeyA', 'KeyZ']) key('keyup', code);
+    expect(during(0.4)).toEqual(ZERO);
+  });
+
+  it('gets a twist of 0 before its guard has reported, and none while a car is driven', () => {
+    person.forget();
+    key('keydown', 'KeyW');
+    expect(during(1)).toEqual(ZERO);
+    robot({ motion: 'ackermann' });
+    expect(command()).toMatchObject({ twist: null });
+    robot();
+    expect(command().twist!.forward).toBeLessThan(0.1);
+  });
+
+  it.each<[string, () => void]>([
+    ['a hidden page', () => person.leave('hidden')],
+    ['a lost focus', () => person.leave('unfocused')],
+    ['a Meta key', () => { key('keydown', 'MetaLeft'); }],
+    ['a frozen device', () => person.leave('pad gone')],
+    ['a dead-man input that nobody holds', () => { person.deadMan.wanted = true; }],
+    ['an emergency stop', () => person.stop(0)],
+    ['Space', () => { key('keydown', 'Space'); }],
+  ])('gets exactly 0 at once with %s, whatever was held', (_, happen) => {
+    for (const mode of ['stick', 'set point'] as const) {
+      person.speed.mode = mode;
+      during(0.1);
+      key('keydown', 'KeyW');
+      key('keydown', 'KeyD');
+      expect(during(1)!.forward).toBeGreaterThan(0.5);
+      happen();
+      const told = command();
+      expect([told.twist, told.throttle]).toEqual([ZERO, 0]);
+      expect(person.seat.setPointMps).toBe(0);
+      for (const code of ['KeyW', 'KeyD', 'Space']) key('keyup', code);
+      person.deadMan.wanted = false;
+      person.observe({ guard: guard({ mode: 'driving', motion: 'omni', bounds: BOUNDS, holder: 7n, emergencyStop: told.emergencyStopNumber }) }, 1);
+      person.presence.set('hidden', false);
+      person.takeUp();
+      expect(during(1)).toEqual(ZERO);
+    }
+  });
+
+  it.each<[string, () => void]>([
+    ['the machine is held', () => robot({ mode: 'held' })],
+    ['the guard stops it', () => robot({ mode: 'manoeuvre' })],
+    ['another console has armed it', () => robot({ holder: 8n })],
+    ['the guard is silent', () => person.observe({ guard: null }, 1)],
+    ['another vehicle is picked', () => person.forget()],
+    ['this page may only watch', () => { person.mayAct = false; }],
+    ['telemetry is not live', () => { person.command(null, false, 0.02); }],
+  ])('keeps no held speed once %s', (_, happen) => {
+    person.speed.mode = 'set point';
+    during(0.1);
+    key('keydown', 'KeyW');
+    during(1);
+    key('keyup', 'KeyW');
+    expect(during(2)!.forward).toBeCloseTo(0.76, 1);
+    happen();
+    expect(command().twist).toEqual(ZERO);
+    person.mayAct = true;
+    robot();
+    expect(during(1)).toEqual(ZERO);
+  });
+
+  it('is driven by thumbs, which hold the dead-man input and are released with everything else', () => {
+    person.touch = thumb as unknown as Touch;
+    person.deadMan.wanted = true;
+    expect(command()).toMatchObject({ deadMan: 'released', twist: ZERO });
+    Object.assign(thumb, { isHeld: true, position: () => ({ ...REST, speed: 1, steering: -0.5 }) });
+    expect(command()).toMatchObject({ deadMan: 'held', twist: { forward: 1.5, sideways: 0, yawRate: -0.5 } });
+    thumb.releaseAll.mockClear();
+    person.leave('hidden');
+    expect(thumb.releaseAll).toHaveBeenCalledOnce();
+    expect(command()).toMatchObject({ twist: ZERO });
+  });
+
+  it('reads other sticks of a pad, which a key of the other direction silences until they are released', () => {
+    const buttons = Array.from({ length: 17 }, () => ({ value: 0, pressed: false }));
+    const pad = { id: 'pad', index: 0, mapping: 'standard', connected: true, timestamp: 1, axes: [0, -1, 0, 0], buttons };
+    vi.stubGlobal('navigator', { getGamepads: () => [pad] });
+    const push = (axis: number, value: number) => { pad.axes[axis] = value; };
+    for (const value of [0, -1, 0, -1]) {
+      push(1, value);
+      command();
+    }
+    expect(command().twist).toEqual({ forward: 1.5, sideways: 0, yawRate: 0 });
+    key('keydown', 'KeyS');
+    expect(command().twist!.forward).toBe(0);
+    key('keyup', 'KeyS');
+    expect(during(1)).toEqual(ZERO);
+    push(1, 0);
+    command();
+    push(1, -1);
+    expect(command().twist!.forward).toBe(1.5);
   });
 });

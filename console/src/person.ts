@@ -1,13 +1,18 @@
 import { Acts, type ActsView, type Deed } from './acts';
-import { Gamepads, type Quiet } from './input/gamepad';
+import { Gamepads, type PadReading, type Quiet } from './input/gamepad';
 import { Keyboard, type Press } from './input/keyboard';
 import { type Numbering } from './input/known';
 import { type Absence, type DeadMan, DeadManInput, Presence } from './input/presence';
+import { type Position } from './input/ramp';
 import { STANDSTILL_MPS, Seat } from './input/seat';
-import { type Signal, SIGNALS } from './generated/kinds';
+import { SpeedSetting } from './input/set-point';
+import type { Touch } from './input/touch';
+import { opposes } from './input/twist-seat';
+import { type Motion, type Signal, SIGNALS } from './generated/kinds';
 import { type GuardView, bitsOf } from './guard';
 import type { TelemetryView } from './report';
 import { Signals } from './signals';
+import { type Bounds, type Twist, isTwisted, stands } from './twist';
 import type { Demand } from './wire';
 
 export interface PersonEvents {
@@ -19,6 +24,13 @@ export interface PersonEvents {
   stopAsked(): void;
   help(): void;
 }
+
+/** Motion that the machine reports; a value is `null` if it is unknown. */
+export type Moved = { [Part in keyof Twist]: number | null };
+
+const MOTION_UNKNOWN: Moved = { forward: null, sideways: null, yawRate: null };
+/** Limits while none are known: nothing may move. */
+const NO_BOUNDS: Bounds = { forward: 0, back: 0, sideways: 0, yawRate: 0 };
 
 /** Actions of the steering check. */
 export type SteeringDeed = Extract<Deed['kind'], `${string}steering${string}`>;
@@ -32,11 +44,16 @@ export class Person {
   readonly deadMan: DeadManInput;
   readonly signals = new Signals();
   readonly pads: Gamepads;
+  readonly speed: SpeedSetting;
+  /** Touch controls; `null` until the page has them. */
+  touch: Touch | null = null;
   readonly #keyboard: Keyboard;
   readonly #acts: Acts;
   #guard: GuardView | null = null;
   #held: DeadMan = 'absent';
-  #speedMps: number | null = null;
+  #moved: Moved = MOTION_UNKNOWN;
+  /** Kind of the machine, as its guard last reported; that of a car before. */
+  #motion: Motion = 'ackermann';
   /** True if the page's horn button is pressed. */
   hornPressed = false;
   /** True while another console drives and has agreed that this one takes over. */
@@ -51,9 +68,10 @@ export class Person {
    * `console` identifies this page; `random`, in [0, 1), selects its first stop number; `numbering`
    * is how this browser numbers gamepad axes.
    */
-  constructor(console: bigint, random: number, storage: Storage, numbering: Numbering, readonly events: PersonEvents) {
+  constructor(readonly console: bigint, random: number, storage: Storage, numbering: Numbering, readonly events: PersonEvents) {
     this.#acts = new Acts(console, random);
     this.deadMan = new DeadManInput(storage);
+    this.speed = new SpeedSetting(storage);
     this.pads = new Gamepads({
       emergencyStop: () => this.stop(performance.now()),
       toggleReverse: () => this.press('reverse'),
@@ -95,7 +113,7 @@ export class Person {
         this.#begin({ kind: 'park' }, nowMs);
         return;
       case 'reverse':
-        this.seat.toggleReverse(this.#speedMps);
+        this.seat.toggleReverse(this.#moved.forward);
         return;
       case 'help':
         this.events.help();
@@ -127,9 +145,19 @@ export class Person {
     this.presence.takeUp();
   }
 
-  /** Begins an absence: keys that are held, pedals and the pending action no longer count. */
+  /** Kind of the machine to drive. */
+  get motion(): Motion {
+    return this.#motion;
+  }
+
+  /**
+   * Begins an absence: keys and touch controls that are held, pedals and the pending action no
+   * longer count, and no speed is held.
+   */
   leave(absence: Absence): void {
     this.#keyboard.releaseAll();
+    this.touch?.releaseAll();
+    this.seat.zeroSpeed();
     this.pads.disarm();
     this.#acts.withdraw();
     this.hornPressed = false;
@@ -140,6 +168,7 @@ export class Person {
   forget(): void {
     this.#guard = null;
     this.#acts.forget();
+    this.seat.zeroSpeed();
     this.seat.resume();
   }
 
@@ -150,6 +179,7 @@ export class Person {
   observe({ guard }: Pick<TelemetryView, 'guard'>, atMs: number): void {
     this.#guard = guard;
     if (guard === null) return;
+    this.#motion = this.#keyboard.motion = this.pads.motion = guard.motion;
     this.#acts.observe(guard, atMs);
     if (guard.blockers.includes('dead man')) this.deadMan.require();
     // Once acknowledged, the guard keeps the stop, whatever this page does.
@@ -157,29 +187,29 @@ export class Person {
   }
 
   /**
-   * Returns the command of a tick, `seconds` after the last one. `speedMps` is `null` if unknown.
-   * While `calibrating`, no device drives.
+   * Returns the command of a tick, `seconds` after the last one. `moved` is the machine's motion as
+   * reported, `null` if telemetry is not live. While `calibrating`, no device drives.
    */
-  command(speedMps: number | null, calibrating: boolean, seconds: number): Demand {
+  command(moved: Moved | null, calibrating: boolean, seconds: number): Demand {
     const nowMs = performance.now();
-    this.#speedMps = speedMps;
-    const keys = this.#keyboard.keys();
-    const driven = this.#guard !== null && this.#guard.mode !== 'held';
-    const moves = driven && (speedMps === null || Math.abs(speedMps) > STANDSTILL_MPS);
-    // The throttle of a pad that is held or frozen while a brake key is down must not return with
-    // its release.
-    if (keys.brake || keys.hardBrake) this.pads.disarm();
-    const pad = this.pads.read({ driven, moves, keysDrive: Object.values(keys).includes(true) }, nowMs);
+    this.#moved = moved ?? MOTION_UNKNOWN;
+    const pad = this.#readPads(nowMs);
+    const touched = this.touch?.isHeld === true;
     this.#watchPads();
     this.#hold('calibrating', calibrating);
-    this.#held = this.deadMan.read(this.#keyboard.deadMan || pad?.deadMan === true);
+    this.#held = this.deadMan.read(this.#keyboard.deadMan || pad?.deadMan === true || touched);
     this.presence.set('dead-man released', this.#held === 'released');
     const { worst } = this.presence;
     if (worst !== null) this.seat.letGo(worst);
     else if (this.seat.released !== 'none') this.seat.takeUp();
     this.signals.horn = this.#keyboard.horn || this.hornPressed;
-    // Read the keys again: a new absence releases all of them.
-    const devices = { keys: this.#keyboard.keys(), pad: calibrating ? null : pad, speedMps };
+    // Read the keys and touch controls again: a new absence releases all of them.
+    const devices = {
+      keys: this.#keyboard.keys(), pad: calibrating ? null : pad, touch: this.#touchPosition(),
+      speedMps: this.#moved.forward,
+      motion: this.#motion, bounds: this.#guard?.bounds ?? NO_BOUNDS, speedMode: this.speed.mode,
+      driven: moved !== null && this.#isDriver(),
+    };
     return {
       ...this.seat.command(devices, seconds),
       act: this.#acts.act(nowMs),
@@ -188,6 +218,39 @@ export class Person {
       absences: this.presence.bits,
       signals: bitsOf<Signal>(SIGNALS, this.signals.list()),
     };
+  }
+
+  /** Reads the devices, of which a key that brakes or contradicts takes what drives. */
+  #readPads(nowMs: number): PadReading | null {
+    const keys = this.#keyboard.keys();
+    const driven = this.#guard !== null && this.#guard.mode !== 'held';
+    const isBrake = keys.hardBrake || (keys.back && !isTwisted(this.#motion));
+    // The throttle of a pad that is held or frozen while a brake key is down must not return with
+    // its release.
+    if (isBrake) this.pads.disarm();
+    const keysDrive = Object.values(keys).includes(true) || this.touch?.isHeld === true;
+    const pad = this.pads.read({ driven, moves: driven && this.#moves(), keysDrive, holdsSpeed: this.seat.setPointMps !== 0 }, nowMs);
+    if (pad !== null && isTwisted(this.#motion) && opposes(keys, pad)) this.pads.disarm();
+    return pad;
+  }
+
+  /** Returns whether the machine is not known to stand. */
+  #moves(): boolean {
+    const { forward, sideways, yawRate } = this.#moved;
+    if (!isTwisted(this.#motion)) return forward === null || Math.abs(forward) > STANDSTILL_MPS;
+    if (forward === null || yawRate === null || (sideways === null && this.#motion === 'omni')) return true;
+    return !stands({ forward, sideways: sideways ?? 0, yawRate });
+  }
+
+  /** Returns whether the guard lets this console drive. */
+  #isDriver(): boolean {
+    const guard = this.#guard;
+    const drives = guard?.mode === 'armed' || guard?.mode === 'driving' || guard?.mode === 'limited';
+    return this.mayAct && drives && guard.holder === this.console;
+  }
+
+  #touchPosition(): Position | null {
+    return this.touch?.position(this.#motion) ?? null;
   }
 
   /**

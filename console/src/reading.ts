@@ -17,6 +17,7 @@ import { Telemetry } from './message/telemetry';
 import type { Value } from './message/value';
 import { type Fault, MACHINE_AGE_MAX_MS, RATE_CAUSES, SIGHTS, TOLD } from './generated/kinds';
 import { type Deceleration, type GuardView, membersOf } from './guard';
+import type { Bounds } from './twist';
 import { type MachineFrame, type StatusFrame, type Told, readStatusFrame } from './status-frame';
 import { LINK_COUNTS, UNIT_COUNTS, readCounts } from './stats';
 import { BadMessage, flatBuffer } from './wire';
@@ -63,6 +64,8 @@ export function readTelemetry(message: ArrayBuffer) {
   return {
     sequence: Number(telemetry.sequence()),
     speedMps: faults.includes('speed') ? null : machine?.speedMps ?? null,
+    sidewaysMps: machine?.sidewaysMps ?? null,
+    yawRate: machine?.yawRate ?? null,
     steeringAngleRad: machine?.steeringAngleRad ?? null,
     throttle: reached?.throttle ?? null,
     brake: reached?.brake ?? null,
@@ -113,7 +116,10 @@ function guardOf(frame: StatusFrame): GuardView {
     blockers: frame.blockers,
     holder: frame.holder,
     loopAgeMs: frame.loopAgeMs,
+    motion: frame.motion,
     speedBoundMps: frame.speedBoundMps,
+    bounds: boundsOf(frame),
+    twist: frame.twist,
     countdown: frame.countdown,
     blackBox: frame.blackBox,
     braking: brakingOf(frame),
@@ -122,10 +128,16 @@ function guardOf(frame: StatusFrame): GuardView {
   };
 }
 
+/** Returns the limits now. Backwards the guard allows less, as it is set, and limits the command. */
+function boundsOf({ speedBoundMps, sidewaysBoundMps, yawRateBound }: StatusFrame): Bounds {
+  const bound = (value: number): number => Math.max(0, value);
+  return { forward: bound(speedBoundMps), back: bound(speedBoundMps), sideways: bound(sidewaysBoundMps), yawRate: bound(yawRateBound) };
+}
+
 /** Returns the deceleration of a stop by the guard; `null` if one of its values is not reported. */
-function brakingOf({ decelerationBegin, deceleration, jerk }: StatusFrame): Deceleration | null {
-  const braking = { begin: decelerationBegin, end: deceleration, jerk };
-  return Object.values(braking).every((number) => number > 0) ? braking : null;
+function brakingOf({ decelerationBegin, deceleration, jerk, yawDeceleration }: StatusFrame): Deceleration | null {
+  if (![decelerationBegin, deceleration, jerk].every((number) => number > 0)) return null;
+  return { begin: decelerationBegin, end: deceleration, jerk, yaw: yawDeceleration > 0 ? yawDeceleration : null };
 }
 
 export function readStatus(message: ArrayBuffer) {

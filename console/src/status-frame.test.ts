@@ -35,13 +35,14 @@ describe('a status frame', () => {
     expect(readStatusFrame(frame)).toEqual({
       mode: 'limited', cause: 'loop age', value: 260, limit: 200, stop: 12, latched: true, emergencyStop: 3,
       answer: { console: 0xc0ffeen, number: 4, outcome: 'other stop' },
-      blockers: ['latched', 'moving'], holder: 0xc0ffeen, loopAgeMs: 260, speedBoundMps: 11.5, motion: 'omni',
-      countdown: { cause: 'picture age', leftMs: 240 }, throttle: 0, brake: 0.5,
+      blockers: ['latched', 'moving'], holder: 0xc0ffeen, loopAgeMs: 260,
+      speedBoundMps: 11.5, sidewaysBoundMps: 0.5, yawRateBound: 1.5, motion: 'omni',
+      countdown: { cause: 'picture age', leftMs: 240 }, throttle: 0, brake: 0.5, twist: { forward: -0.25, sideways: 0.125, yawRate: 1.5 },
       machine: {
-        ageMs: 10, speedMps: 8.5, steeringAngleRad: -0.125, gear: 0, notices: ['parking brake'], faults: ['steering', 'other'],
+        ageMs: 10, speedMps: 8.5, sidewaysMps: 0.25, yawRate: -0.5, steeringAngleRad: -0.125, gear: 0, notices: ['parking brake'], faults: ['steering', 'other'],
         signals: ['hazard'], told: { accelerationAlong: 0.5, accelerationAcross: 1.5, charge: 2.5 },
       },
-      blackBox: 'disk full', decelerationBegin: 1.5, deceleration: 4, jerk: 5,
+      blackBox: 'disk full', decelerationBegin: 1.5, deceleration: 4, jerk: 5, yawDeceleration: 2.5,
     });
   });
 

@@ -2,6 +2,7 @@
  * Decodes the guard's status frame: docs/guard.md, frame *status*. Invalid bytes give `null` and
  * throw nothing.
  */
+import type { Twist } from './twist';
 import {
   BLACK_BOXES, BLOCKERS, type BlackBox, type Blocker, CAUSES, type Cause, FAULTS, type Fault, GEARS, GUARD_MODES, type GuardMode,
   MOTIONS, type Motion, NOTICES, type Notice, SIGNALS, type Signal, STATUS_FRAME, TOLD,
@@ -14,6 +15,10 @@ export interface MachineFrame {
   ageMs: number;
   /** Speed along the machine in m/s; `null` if unknown. */
   speedMps: number | null;
+  /** Speed to the left in m/s; `null` if unknown. */
+  sidewaysMps: number | null;
+  /** Yaw rate in rad/s, counterclockwise positive; `null` if unknown. */
+  yawRate: number | null;
   /** Angle of the road wheels in rad, left positive; `null` if unknown. */
   steeringAngleRad: number | null;
   /** Index of the gear in `GEARS`. */
@@ -39,6 +44,10 @@ export interface StatusFrame {
   holder: bigint;
   loopAgeMs: number | null;
   speedBoundMps: number;
+  /** Largest sideways speed that is allowed now; 0 unless the machine is omnidirectional. */
+  sidewaysBoundMps: number;
+  /** Largest yaw rate in rad/s that is allowed now; 0 of a car. */
+  yawRateBound: number;
   /** Kind of the machine's motion. */
   motion: Motion;
   countdown: { cause: Cause; leftMs: number } | null;
@@ -46,12 +55,16 @@ export interface StatusFrame {
   throttle: number;
   /** Brake that the guard applies, 0 to 1. */
   brake: number;
+  /** Motion that the guard asks of a machine that a twist moves; 0 of a car. */
+  twist: Twist;
   /** `null` if the machine has not reported its state yet. */
   machine: MachineFrame | null;
   blackBox: BlackBox;
   decelerationBegin: number;
   deceleration: number;
   jerk: number;
+  /** Deceleration of a turn in rad/s² in a stop by the guard; 0 of a car. */
+  yawDeceleration: number;
 }
 
 /** Returns the frame of these bytes; `null` if they are no valid frame. */
@@ -87,28 +100,30 @@ function readPayload(fields: Fields, numbers: number): StatusFrame | null {
   const loopAgeMs = fields.millis();
   fields.skip(2); // The command's age.
   const speedBoundMps = fields.finite();
-  fields.skip(8); // The bounds of sideways speed and yaw rate.
+  const [sidewaysBoundMps, yawRateBound] = [fields.finite(), fields.finite()];
   const motion = fields.kind(MOTIONS);
   const countdownCause = fields.kind(CAUSES);
   const leftMs = fields.millis();
   fields.skip(4 + 12); // Limits, and what was refused.
   fields.skip(4); // The applied steering.
   const [throttle, brake] = [fields.share(0), fields.share(1)];
-  fields.skip(6 + 12); // Gear, parking brake, signals and twist as applied.
+  fields.skip(6); // Gear, parking brake and signals as applied.
+  const twist = { forward: fields.finite(), sideways: fields.finite(), yawRate: fields.finite() };
   const ageMs = fields.millis();
   const machine = readMachine(fields);
   const blackBox = fields.kind(BLACK_BOXES);
   fields.skip(4); // The ages of pictures and commands.
   const [decelerationBegin, deceleration, jerk] = [fields.finite(), fields.finite(), fields.finite()];
-  fields.skip(4); // The deceleration of a turn.
+  const yawDeceleration = fields.finite();
   const told = readTold(fields, numbers);
   if (fields.unsound || tick === 0 || stop === 0 || answer === undefined) return null;
   return {
-    mode, cause, value, limit, stop, latched, emergencyStop, answer, blockers, holder, loopAgeMs, speedBoundMps, motion,
+    mode, cause, value, limit, stop, latched, emergencyStop, answer, blockers, holder, loopAgeMs,
+    speedBoundMps, sidewaysBoundMps, yawRateBound, motion,
     countdown: leftMs === null ? null : { cause: countdownCause, leftMs },
-    throttle, brake,
+    throttle, brake, twist,
     machine: ageMs === null ? null : { ...machine, ageMs, told },
-    blackBox, decelerationBegin, deceleration, jerk,
+    blackBox, decelerationBegin, deceleration, jerk, yawDeceleration,
   };
 }
 
@@ -126,13 +141,13 @@ function readAnswer(fields: Fields): StatusFrame['answer'] | undefined {
 function readMachine(fields: Fields): Omit<MachineFrame, 'ageMs' | 'told'> {
   fields.skip(8); // When it was measured.
   const speedMps = fields.within(SPEED_MOST);
-  fields.skip(8); // Sideways speed and yaw rate.
+  const [sidewaysMps, yawRate] = [fields.within(SPEED_MOST), fields.within(YAW_RATE_MOST)];
   const steeringAngleRad = fields.within(ANGLE_MOST);
   const gear = fields.u8();
   const [notices, faults, signals] = [fields.set(NOTICES), fields.set(FAULTS), fields.set(SIGNALS)];
   fields.skip(12 + 20 + 1); // Position, place, and a byte that is reserved.
   if (gear >= GEARS.length) fields.unsound = true;
-  return { speedMps, steeringAngleRad, gear, notices, faults, signals };
+  return { speedMps, sidewaysMps, yawRate, steeringAngleRad, gear, notices, faults, signals };
 }
 
 /**
@@ -237,6 +252,8 @@ const UNKNOWN_MS = 65_535;
 const TIMEOUT_AT = 3;
 /** Largest speed in m/s that the guard accepts from a machine. */
 const SPEED_MOST = 150;
+/** Largest yaw rate in rad/s that the guard accepts from a machine. */
+const YAW_RATE_MOST = 100;
 /** Largest angle of the road wheels in rad that the guard accepts from a machine. */
 const ANGLE_MOST = Math.fround(Math.PI / 2);
 

@@ -293,7 +293,7 @@ describe.each(Object.entries(PARSERS))('%s', (_, parse) => {
 describe('commandMessage', () => {
   const demand: Demand = {
     steering: -0.25, throttle: 0.5, brake: 0.125, gear: Gear.Reverse, emergencyStop: true,
-    act: null, emergencyStopNumber: 0, deadMan: 'absent', absences: 0, signals: 0,
+    act: null, emergencyStopNumber: 0, deadMan: 'absent', absences: 0, signals: 0, twist: null,
   };
 
   function commandOf(message: Uint8Array) {
@@ -335,6 +335,16 @@ describe('commandMessage', () => {
       return [act.number(), act.deed(), act.stop()];
     });
     expect(read).toEqual([[3, Deed.Arm, 0], [3, Deed.Reset, 7], [3, Deed.Park, 0], [3, Deed.TakeOver, 0]]);
+  });
+
+  it('carries the motion of a machine that a twist moves, also if it is 0, and none of a car', () => {
+    const read = (twist: Demand['twist']) => {
+      const told = commandOf(commandMessage({ ...demand, twist }, 0, 1)).twist();
+      return told === null ? null : [told.forwardMps(), told.sidewaysMps(), told.yawRate()];
+    };
+    expect(read({ forward: 1.5, sideways: -0.25, yawRate: 0.75 })).toEqual([1.5, -0.25, 0.75]);
+    expect(read({ forward: 0, sideways: 0, yawRate: 0 })).toEqual([0, 0, 0]);
+    expect(read(null)).toBeNull();
   });
 
   it('leaves the sequence number to the operator', () => {

@@ -19,8 +19,9 @@ import { DeadMan as WireDeadMan } from './message/dead-man';
 import { Deed as WireDeed } from './message/deed';
 import type { Gear } from './message/gear';
 import { LinkAction } from './message/link-action';
+import { Twist as WireTwist } from './message/twist';
 import { VideoFeedback } from './message/video-feedback';
-
+import type { Twist } from './twist';
 
 export type SliceKind = 'idr' | 'predicted' | 'skip';
 
@@ -172,6 +173,8 @@ export interface Controlled {
   brake: number;
   gear: Gear;
   emergencyStop: boolean;
+  /** Wanted motion of a machine that a twist moves; `null` for a car. */
+  twist: Twist | null;
 }
 
 export class BadMessage extends Error {}
@@ -371,7 +374,7 @@ export function flatBuffer(message: ArrayBuffer, hasIdentifier: (buffer: ByteBuf
  */
 export function commandMessage(demand: Demand, cited: number, sentAtMs: number | null): Uint8Array<ArrayBuffer> {
   const sentAtNs = BigInt(Math.round((sentAtMs ?? 0) * 1000)) * 1000n;
-  const builder = new Builder(64);
+  const builder = new Builder(128);
   Command.startCommand(builder);
   Command.addControls(builder, Controls.createControls(
     builder, 0n, sentAtNs, demand.steering, demand.throttle, demand.brake, demand.gear, demand.emergencyStop));
@@ -384,6 +387,10 @@ export function commandMessage(demand: Demand, cited: number, sentAtMs: number |
   Command.addDeadMan(builder, DEAD_MEN[demand.deadMan]);
   Command.addAbsences(builder, demand.absences);
   Command.addSignals(builder, demand.signals);
+  if (demand.twist !== null) {
+    const { forward, sideways, yawRate } = demand.twist;
+    Command.addTwist(builder, WireTwist.createTwist(builder, forward, sideways, yawRate));
+  }
   Command.finishCommandBuffer(builder, Command.endCommand(builder));
   return withKind(TO_OPERATOR.command, builder.asUint8Array());
 }

@@ -1,19 +1,48 @@
+import type { Motion } from '../generated/kinds';
 import {
-  BUTTONS, type Mapping, type PadState, type Pedal, type Steering, TRAVEL_MIN, WHEEL_DEAD_ZONE, contradictionOf, sharesTravel,
+  BUTTONS, type Mapping, type PadState, type Pedal, TRAVEL_MIN, WHEEL_DEAD_ZONE, contradictionOf, sharesTravel,
 } from './mapping';
 
-export type Step = 'rest' | 'left' | 'right' | 'throttle' | 'brake' | 'check';
+export type Step =
+  | 'rest' | 'left' | 'right' | 'forward' | 'back' | 'sideways left' | 'sideways right' | 'throttle' | 'brake' | 'check';
 
-export const STEPS: readonly Step[] = ['rest', 'left', 'right', 'throttle', 'brake', 'check'];
+/** Steps for each kind of machine, in their order. */
+export const STEPS: Readonly<Record<Motion, readonly Step[]>> = {
+  ackermann: ['rest', 'left', 'right', 'throttle', 'brake', 'check'],
+  differential: ['rest', 'left', 'right', 'forward', 'back', 'throttle', 'brake', 'check'],
+  omni: ['rest', 'left', 'right', 'forward', 'back', 'sideways left', 'sideways right', 'throttle', 'brake', 'check'],
+};
 
 /** Instruction of each step. */
 export const ASKED: Readonly<Record<Step, string>> = {
   rest: 'Centre the wheel or stick, take hands and feet off, then press Next.',
   left: 'Turn fully left, then press Next.',
   right: 'Turn fully right, then press Next.',
+  forward: 'Push the lever or stick for the speed fully forward, then press Next.',
+  back: 'Pull it fully back, then press Next.',
+  'sideways left': 'Push the lever or stick for sideways motion fully left, then press Next.',
+  'sideways right': 'Push it fully right, then press Next.',
   throttle: 'Press the throttle fully, release it, then press Next.',
   brake: 'Press the brake fully, release it, then press Next.',
   check: 'Take hands and feet off once more, then press Next.',
+};
+
+/** Part with two ends around a centre. */
+type Swinging = 'steering' | 'speed' | 'sideways';
+
+/** Axis of such a part with its raw values; `plus` is left or forward. */
+interface Swing {
+  axis: number;
+  plus: number;
+  centre: number;
+  minus: number;
+}
+
+/** Words for the two ends, and what the second step asks for again. */
+const ENDS: Readonly<Record<Swinging, { plus: string; again: string }>> = {
+  steering: { plus: 'to the left', again: 'That was the left side again. Turn fully right.' },
+  speed: { plus: 'forward', again: 'That was forward again. Pull it fully back.' },
+  sideways: { plus: 'to the left', again: 'That was the left side again. Push it fully right.' },
 };
 
 /** Smallest, largest and last value of an axis since the step began. */
@@ -45,16 +74,22 @@ export class Calibration {
   #restButtons: readonly number[] = [];
   #traces: Trace[] = [];
   #downButtons = new Set<number>();
-  #steering: Steering | null = null;
+  readonly #swings = new Map<Swinging, Swing>();
+  readonly #steps: readonly Step[];
   #throttle: Pedal | null = null;
   #brake: Pedal | null = null;
 
-  /** The buttons and the dead zone are those of `base`, or else the defaults. */
-  constructor(readonly base: Mapping | null) {}
+  /**
+   * `motion` is the kind of the machine to drive. The buttons and the dead zone are those of
+   * `base`, or else the defaults.
+   */
+  constructor(readonly base: Mapping | null, motion: Motion = 'ackermann') {
+    this.#steps = STEPS[motion];
+  }
 
   /** Current step; `null` when all are done. */
   get step(): Step | null {
-    return STEPS[this.#step] ?? null;
+    return this.#steps[this.#step] ?? null;
   }
 
   /** Why the last answer was refused; `null` if it was accepted. */
@@ -64,7 +99,7 @@ export class Calibration {
 
   /** True if the step is about a part that a device may lack. */
   get maySkip(): boolean {
-    return this.step === 'left' || this.step === 'throttle' || this.step === 'brake';
+    return this.step !== null && SKIPPED[this.step] > 0;
   }
 
   /** Handles the device's state; call it once a tick. */
@@ -94,12 +129,13 @@ export class Calibration {
 
   /** Skips a part that the device lacks. Returns false if this step cannot be skipped. */
   skip(pad: PadState): boolean {
-    if (!this.maySkip) return false;
-    if (this.step === 'brake' && this.#steering === null && this.#throttle === null) {
+    const { step } = this;
+    if (step === null || !this.maySkip) return false;
+    if (step === 'brake' && this.#swings.size === 0 && this.#throttle === null) {
       this.#refusal = 'Without a brake the device would control nothing. Press the brake, or Cancel.';
       return false;
     }
-    this.#step += this.step === 'left' ? 2 : 1;
+    this.#step += SKIPPED[step];
     this.#refusal = null;
     this.#begin(pad);
     return true;
@@ -109,8 +145,18 @@ export class Calibration {
   mapping(): Mapping | null {
     if (this.step !== null) return null;
     const { reverseButton, stopButton, deadManButton, deadZone } = this.base ?? { ...BUTTONS, deadZone: WHEEL_DEAD_ZONE };
-    const learned = { steering: this.#steering, throttle: this.#throttle, brake: this.#brake };
-    return { ...learned, reverseButton, stopButton, deadManButton, deadZone };
+    return { ...this.#learned(), reverseButton, stopButton, deadManButton, deadZone };
+  }
+
+  #learned(): Pick<Mapping, 'steering' | 'throttle' | 'brake' | 'speed' | 'sideways'> {
+    const [steering, speed, sideways] = (['steering', 'speed', 'sideways'] as const).map((part) => this.#swings.get(part) ?? null);
+    const across = (swing: Swing | null | undefined): Mapping['steering'] => (
+      swing == null ? null : { axis: swing.axis, left: swing.plus, centre: swing.centre, right: swing.minus });
+    return {
+      steering: across(steering), throttle: this.#throttle, brake: this.#brake,
+      speed: speed == null ? null : { axis: speed.axis, forward: speed.plus, centre: speed.centre, back: speed.minus },
+      sideways: across(sideways),
+    };
   }
 
   /**
@@ -129,9 +175,17 @@ export class Calibration {
         this.#restButtons = pad.buttons.map(({ value }) => value);
         return null;
       case 'left':
-        return this.#learnLeft();
+        return this.#learnPlus('steering');
       case 'right':
-        return this.#learnRight();
+        return this.#learnMinus('steering');
+      case 'forward':
+        return this.#learnPlus('speed');
+      case 'back':
+        return this.#learnMinus('speed');
+      case 'sideways left':
+        return this.#learnPlus('sideways');
+      case 'sideways right':
+        return this.#learnMinus('sideways');
       case 'throttle':
       case 'brake':
         return this.#learnPedal(step, pad);
@@ -140,30 +194,34 @@ export class Calibration {
     }
   }
 
-  #learnLeft(): string | null {
+  #learnPlus(part: Swinging): string | null {
     const centre = (axis: number): number => this.#rest[axis] ?? 0;
     const end = ({ min, max }: Trace, axis: number): number => (max - centre(axis) >= centre(axis) - min ? max : min);
     const found = this.#furthest((trace, axis) => Math.abs(end(trace, axis) - centre(axis)), TRAVEL_MIN);
     if (typeof found === 'string') return found;
-    const left = end(this.#traces[found]!, found);
-    this.#steering = { axis: found, left, centre: centre(found), right: centre(found) };
+    for (const [other, { axis }] of this.#swings) {
+      if (other !== part && axis === found) return `That is the ${NAMES[other]} again (axis ${found}). Move another lever, or press It has none.`;
+    }
+    const plus = end(this.#traces[found]!, found);
+    this.#swings.set(part, { axis: found, plus, centre: centre(found), minus: centre(found) });
     return null;
   }
 
-  #learnRight(): string | null {
-    const { axis, left, centre } = this.#steering!;
-    const right = left > centre ? this.#traces[axis]?.min ?? centre : this.#traces[axis]?.max ?? centre;
-    // The wheel may already be at the right end, after a refused answer.
-    const reach = left > centre ? centre - right : right - centre;
+  #learnMinus(part: Swinging): string | null {
+    const { axis, plus, centre } = this.#swings.get(part)!;
+    const minus = plus > centre ? this.#traces[axis]?.min ?? centre : this.#traces[axis]?.max ?? centre;
+    // The wheel may already be at this end, after a refused answer.
+    const reach = plus > centre ? centre - minus : minus - centre;
     const found = this.#furthest((trace, other) => (other === axis ? Math.max(0, reach) : trace.max - trace.min), TRAVEL_MIN);
-    if (typeof found === 'string') return reach < 0 ? 'That was the left side again. Turn fully right.' : found;
-    if (found !== axis) return `Axis ${found} moved; to the left it was axis ${axis}. Turn the same wheel or stick fully right.`;
-    this.#steering = { axis, left, centre, right };
+    if (typeof found === 'string') return reach < 0 ? ENDS[part].again : found;
+    if (found !== axis) return `Axis ${found} moved; ${ENDS[part].plus} it was axis ${axis}. Move the same wheel, stick or lever to its other end.`;
+    this.#swings.set(part, { axis, plus, centre, minus });
     return null;
   }
 
   #learnPedal(name: 'throttle' | 'brake', pad: PadState): string | null {
-    const found = this.#furthest(({ min, max }, axis) => (axis === this.#steering?.axis ? 0 : max - min), PEDAL_TRAVEL_MIN);
+    const taken = new Set(Array.from(this.#swings.values(), ({ axis }) => axis));
+    const found = this.#furthest(({ min, max }, axis) => (taken.has(axis) ? 0 : max - min), PEDAL_TRAVEL_MIN);
     const [button] = this.#downButtons;
     if (typeof found === 'string' && button === undefined) return found;
     let pedal: Pedal;
@@ -195,11 +253,11 @@ export class Calibration {
       if (pedal?.kind !== 'axis') continue;
       const { last } = this.#traces[pedal.axis]!;
       if (Math.abs(last - pedal.released) <= REST_MAX) continue;
-      this.#step = STEPS.indexOf(name);
+      this.#step = this.#steps.indexOf(name);
       return `Axis ${pedal.axis} is at ${figure(last)} now, but was at ${figure(pedal.released)} when the ${name} should have been released: `
         + 'it was not released before Next, or is pressed now.';
     }
-    const contradiction = contradictionOf({ ...BUTTONS, steering: this.#steering, throttle: this.#throttle, brake: this.#brake, deadZone: 0 });
+    const contradiction = contradictionOf({ ...BUTTONS, ...this.#learned(), deadZone: 0 });
     if (contradiction !== null) this.#step = 0;
     return contradiction;
   }
@@ -218,6 +276,13 @@ export class Calibration {
     return best.axis;
   }
 }
+
+/** Number of steps to skip for a part that a device lacks; 0 if the step cannot be skipped. */
+const SKIPPED: Readonly<Record<Step, number>> = {
+  rest: 0, left: 2, right: 0, forward: 2, back: 0, 'sideways left': 2, 'sideways right': 0, throttle: 1, brake: 1, check: 0,
+};
+
+const NAMES: Readonly<Record<Swinging, string>> = { steering: 'steering', speed: 'speed lever', sideways: 'sideways lever' };
 
 function nameOf(pedal: Pedal): string {
   return pedal.kind === 'axis' ? `axis ${pedal.axis}` : `button ${pedal.button}`;

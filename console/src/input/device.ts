@@ -123,19 +123,19 @@ export class Device {
 
   /**
    * Parts that a person has moved from their rest. Throttle and brake count as moved together,
-   * since feet use both.
+   * since feet use both, and so do speed and sideways motion, which may be one stick.
    */
   get movedParts(): Part[] {
-    const { steering, throttle, brake } = this.#position;
     const rested = this.#restedAt ?? this.#position;
-    const turned = Math.abs(steering - rested.steering) > MOVED;
-    const pressed = Math.abs(throttle - rested.throttle) > MOVED || Math.abs(brake - rested.brake) > MOVED;
-    return this.parts.filter((part) => (part === 'steering' ? turned : pressed));
+    const moved = GROUPS.filter((group) => group.some((part) => Math.abs(this.#position[part] - rested[part]) > MOVED)).flat();
+    return this.parts.filter((part) => moved.includes(part));
   }
 
-  /** True if it has steering and both pedals: a complete seat. */
+  /** True if it has all that a person needs to drive: steering, and both pedals or a lever. */
   get isWhole(): boolean {
-    return this.parts.length === PARTS.length;
+    const { parts } = this;
+    const drives = parts.includes('speed') || (parts.includes('throttle') && parts.includes('brake'));
+    return parts.includes('steering') && drives;
   }
 
   /**
@@ -155,10 +155,10 @@ export class Device {
     return (this.#buttons[button] ?? 0) > 0.5;
   }
 
-  /** True if the steering is near its centre and both pedals are released. */
+  /** True if steering and levers are near their centre and both pedals are released. */
   get isAtRest(): boolean {
-    const { steering, throttle, brake } = this.#position;
-    return Math.abs(steering) < MOVED && throttle < RELEASED && brake < RELEASED;
+    const { throttle, brake, ...levers } = this.#position;
+    return Object.values(levers).every((lever) => Math.abs(lever) < MOVED) && throttle < RELEASED && brake < RELEASED;
   }
 
   /**
@@ -180,7 +180,7 @@ export class Device {
     const { throttle, brake } = this.#mapping;
     const read = apply(this.#mapping, this.#state());
     return {
-      steering: read.steering,
+      ...read,
       throttle: throttle !== null && this.hears(throttle) ? read.throttle : 0,
       brake: brake !== null && this.hears(brake) ? read.brake : 0,
     };
@@ -197,6 +197,8 @@ function stampsData({ id, timestamp }: PadState): boolean {
 
 /** Returns whether a part of the two positions differs by more than `distance`. */
 function isApart(one: Position, other: Position, distance: number): boolean {
-  return Math.abs(one.steering - other.steering) > distance || Math.abs(one.throttle - other.throttle) > distance
-    || Math.abs(one.brake - other.brake) > distance;
+  return PARTS.some((part) => Math.abs(one[part] - other[part]) > distance);
 }
+
+/** Parts that one hand or foot moves. */
+const GROUPS: readonly (readonly Part[])[] = [['steering'], ['throttle', 'brake'], ['speed', 'sideways']];

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Gamepads, PRESSED_QUIET_MAX_MS, type PadReading, RELEASED_QUIET_MAX_MS, type Surroundings } from './gamepad';
+import type { Motion } from '../generated/kinds';
 import { STANDARD, type Mapping } from './mapping';
 
 interface FakePad {
@@ -18,8 +19,8 @@ let nowMs: number;
 const events = { emergencyStop: vi.fn(), toggleReverse: vi.fn(), gone: vi.fn() };
 
 const [STOP, REVERSE, BRAKE, THROTTLE] = [1, 3, 6, 7];
-const STANDS: Surroundings = { driven: true, moves: false, keysDrive: false };
-const MOVES: Surroundings = { driven: true, moves: true, keysDrive: false };
+const STANDS: Surroundings = { driven: true, moves: false, keysDrive: false, holdsSpeed: false };
+const MOVES: Surroundings = { ...STANDS, moves: true };
 const TICK_MS = 20;
 const G29 = 'Logitech G29 Driving Force Racing Wheel (Vendor: 046d Product: c24f)';
 const PEDALS = 'Loadcell Pedals (Vendor: 0001 Product: 0002)';
@@ -526,9 +527,10 @@ describe('for any input of the devices', () => {
       }
       if (random() < 0.01) pads.use(index, random() < 0.8);
       if (random() < 0.005) pads.dropTroubled();
-      const reading = pads.tick({ driven: random() < 0.9, moves: random() < 0.5, keysDrive: random() < 0.1 });
+      if (random() < 0.005) pads.motion = oneOf('ackermann', 'differential', 'omni');
+      const reading = pads.tick({ driven: random() < 0.9, moves: random() < 0.5, keysDrive: random() < 0.1, holdsSpeed: random() < 0.5 });
       if (reading === null) continue;
-      expect(Math.abs(reading.steering)).toBeLessThanOrEqual(1);
+      for (const lever of [reading.steering, reading.speed, reading.sideways]) expect(Math.abs(lever)).toBeLessThanOrEqual(1);
       for (const pedal of [reading.throttle, reading.brake]) {
         expect(pedal).toBeGreaterThanOrEqual(0);
         expect(pedal).toBeLessThanOrEqual(1);
@@ -536,6 +538,91 @@ describe('for any input of the devices', () => {
       const brakes = pads.views().some(({ parts, state: told }) => told === 'in use' && parts.includes('brake'));
       if (reading.throttle > 0) expect(brakes).toBe(true);
     }
+  });
+});
+
+describe('a device of a machine that a twist moves', () => {
+  const [X, Y, RIGHT_X] = [0, 1, 2];
+
+  /** Returns a pad that was pushed once and released, for this kind of machine. */
+  function robot(motion: Motion): { pad: FakePad; pads: Reader } {
+    const pad = plug();
+    const pads = open();
+    pads.motion = motion;
+    pads.tick();
+    turn(pad, Y, -1);
+    expect(pads.tick()).toMatchObject({ speed: 0, steering: 0, sideways: 0 });
+    expect(pads.views()[0]).toMatchObject({ state: 'in use', needsCentre: true });
+    turn(pad, Y, 0);
+    pads.tick();
+    expect(pads.views()[0]!.needsCentre).toBe(false);
+    return { pad, pads };
+  }
+
+  it('gives speed, turn and sideways motion once all were released', () => {
+    const { pad, pads } = robot('omni');
+    for (const [axis, value] of [[Y, -1], [X, -1], [RIGHT_X, -1]] as const) turn(pad, axis, value);
+    expect(pads.tick()).toMatchObject({ speed: 1, sideways: 1, steering: 1, throttle: 0 });
+    pads.disarm();
+    turn(pad, Y, 0);
+    turn(pad, X, 0);
+    expect(pads.tick()).toMatchObject({ speed: 0, sideways: 0, steering: 0 });
+    turn(pad, RIGHT_X, 0);
+    pads.tick();
+    turn(pad, RIGHT_X, 1);
+    expect(pads.tick()).toMatchObject({ steering: -1 });
+  });
+
+  it('turns a differential machine by the stick that was chosen, and keeps the choice for it alone', () => {
+    const { pad, pads } = robot('differential');
+    expect(pads.views()[0]).toMatchObject({ sticks: 'left', parts: ['steering', 'throttle', 'brake', 'speed'] });
+    turn(pad, X, -1);
+    expect(pads.tick()).toMatchObject({ steering: 1 });
+    pads.setSticks(0, 'both');
+    expect(pads.views()[0]).toMatchObject({ sticks: 'both', state: 'in use' });
+    pads.tick();
+    turn(pad, RIGHT_X, 1);
+    expect(pads.tick()).toMatchObject({ steering: -1 });
+    pads.motion = 'ackermann';
+    expect(pads.views()[0]).toMatchObject({ sticks: null, state: 'ready', isCalibrated: false });
+    pads.motion = 'differential';
+    expect(pads.views()[0]!.sticks).toBe('both');
+  });
+
+  it('drives by the pedals that were calibrated for a car', () => {
+    kept.set(`tautline.device.${PEDALS}`, JSON.stringify(PEDALS_MAPPING));
+    const pad = plug(0, { id: PEDALS, mapping: '', axes: [-1, -1] });
+    const pads = open();
+    pads.motion = 'differential';
+    pads.tick();
+    turn(pad, 1, 1);
+    expect(pads.tick()).toMatchObject({ brake: 1 });
+    pads.remember(0, null);
+    expect(pads.views()[0]!.parts).toEqual([]);
+    expect(kept.size).toBe(1);
+  });
+
+  it('goes out of use when the kind of machine changes, and drives nothing before its next move', () => {
+    const { pad, pads } = robot('differential');
+    turn(pad, Y, -1);
+    expect(pads.tick()).toMatchObject({ speed: 1 });
+    pads.motion = 'omni';
+    expect(pads.tick()).toBeNull();
+  });
+
+  it('counts as frozen after 12 s with a stick held, and after 3 s while a speed is held', () => {
+    const { pad, pads } = robot('differential');
+    turn(pad, Y, -1);
+    pads.during(PRESSED_QUIET_MAX_MS - TICK_MS, MOVES);
+    expect(pads.frozen).toBeNull();
+    pads.during(2 * TICK_MS, MOVES);
+    expect(pads.frozen).toBe('pad');
+    kept.set(`tautline.differential-device.pad`, JSON.stringify({ ...STANDARD, throttle: null, brake: null, speed: { axis: 1, forward: -1, centre: 0, back: 1 } }));
+    const other = robot('differential');
+    other.pads.during(RELEASED_QUIET_MAX_MS + TICK_MS, MOVES);
+    expect(other.pads.frozen).toBeNull();
+    other.pads.during(TICK_MS, { ...MOVES, holdsSpeed: true });
+    expect(other.pads.frozen).toBe('pad');
   });
 });
 

@@ -1,6 +1,8 @@
+import type { Motion } from '../generated/kinds';
+import { isTwisted } from '../twist';
 import { Device, RELEASED } from './device';
 import { type Numbering, isRadio, knownMapping, nameOf } from './known';
-import { type Mapping, type PadState, PARTS, type Part, parseMapping } from './mapping';
+import { type Mapping, type PadState, PARTS, type Part, type Sticks, parseMapping, sticksOf, withSticks } from './mapping';
 import { type Position, REST } from './ramp';
 
 export interface PadEvents {
@@ -26,8 +28,10 @@ export interface Surroundings {
   driven: boolean;
   /** True if the machine is driven and not known to stand still. */
   moves: boolean;
-  /** True if a driving key is down. */
+  /** True if a driving key or touch control is held. */
   keysDrive: boolean;
+  /** True if the machine drives at a held speed, whatever the devices report. */
+  holdsSpeed: boolean;
 }
 
 /** A device in use that has sent no data for long. */
@@ -52,17 +56,26 @@ export interface DeviceView {
    * `null` if it is not ignored.
    */
   brakeNeed: 'press' | 'other device' | null;
+  /** True if its turn and levers are ignored until all have been released once. */
+  needsCentre: boolean;
   isRadio: boolean;
   isCalibrated: boolean;
   /** True once a person has evidently touched it. */
   wasTouched: boolean;
   axes: readonly number[];
-  /** `null` if it has no steering. */
+  /** `null` if it has neither steering nor a lever. */
   deadZone: number | null;
+  /** Sticks of a standard pad that drive a differential machine; `null` for any other device. */
+  sticks: Sticks | null;
 }
 
-/** Prefix of the storage keys; a device's id follows. */
-const STORE = 'tautline.device.';
+/**
+ * Prefix of the storage keys; a device's id follows. A machine that a twist moves has its own
+ * mappings, and uses that of a car if it has none.
+ */
+const STORES: Readonly<Record<Motion, string>> = {
+  ackermann: 'tautline.device.', differential: 'tautline.differential-device.', omni: 'tautline.omni-device.',
+};
 /** Share of its travel by which a part must move between two readings to count as touched. */
 const TOUCH = 0.02;
 /**
@@ -89,6 +102,12 @@ export class Gamepads {
    */
   #armed = false;
   /**
+   * True if turn and levers count: they move a machine that a twist moves, so all must be seen
+   * released. The steering of a car always counts.
+   */
+  #centred = false;
+  #motion: Motion = 'ackermann';
+  /**
    * The device in use that has been without data for longest, if for at least half of its limit.
    */
   #quiet: Quiet | null = null;
@@ -104,19 +123,19 @@ export class Gamepads {
    * Returns the combined position of the devices in use, `null` if there is none. Call it once a
    * tick.
    */
-  read({ driven, moves, keysDrive }: Surroundings, nowMs: number): PadReading | null {
+  read(around: Surroundings, nowMs: number): PadReading | null {
     this.#cameInUse = false;
     this.#find(nowMs);
-    for (const device of this.#devices) this.#listen(device, moves);
-    if (keysDrive) this.#giveWay(nowMs);
-    this.#judge({ driven, moves, keysDrive }, nowMs);
+    for (const device of this.#devices) this.#listen(device, around.moves);
+    if (around.keysDrive) this.#giveWay(nowMs);
+    this.#judge(around, nowMs);
     const used = this.#used().filter(isHealthy);
     if (used.length === 0) {
-      this.#armed = false;
+      this.disarm();
       return null;
     }
     return {
-      steering: this.#of('steering').steering,
+      ...this.#levers(),
       throttle: this.#throttle(),
       brake: this.#of('brake').brake,
       steers: this.#healthy('steering') !== null,
@@ -130,9 +149,29 @@ export class Gamepads {
     return this.#cameInUse;
   }
 
-  /** Ignores the throttle until it has been released once. */
+  /**
+   * Ignores the throttle until it has been released once, and what moves a machine by a twist
+   * until all of it has been.
+   */
   disarm(): void {
     this.#armed = false;
+    this.#centred = false;
+  }
+
+  /** Kind of the machine to drive. */
+  get motion(): Motion {
+    return this.#motion;
+  }
+
+  /** Another kind of machine has other mappings, so all devices go out of use. */
+  set motion(motion: Motion) {
+    if (motion === this.#motion) return;
+    this.#motion = motion;
+    for (const device of this.#devices) {
+      device.mapping = this.#mappingFor(this.pad(device.index), device.id);
+      this.#release(device);
+    }
+    this.disarm();
   }
 
   /**
@@ -172,10 +211,12 @@ export class Gamepads {
       parts: this.#partsOf(device),
       brakeNeed: this.#brakeNeed(device),
       isRadio: isRadio(device.id),
+      needsCentre: isTwisted(this.#motion) && !this.#centred && this.#partsOf(device).some((part) => (LEVERS as readonly Part[]).includes(part)),
       isCalibrated: this.#stored(device.id) !== null,
       wasTouched: device.wasTouched,
       axes: device.axes,
-      deadZone: device.mapping?.steering == null ? null : device.mapping.deadZone,
+      deadZone: LEVERS.some((part) => device.parts.includes(part)) ? device.mapping!.deadZone : null,
+      sticks: this.#sticks(device),
     }));
   }
 
@@ -208,18 +249,17 @@ export class Gamepads {
     const id = this.#device(index)?.id;
     if (id === undefined) return;
     try {
-      if (mapping === null) this.store.removeItem(STORE + id);
-      else this.store.setItem(STORE + id, JSON.stringify(mapping));
+      if (mapping === null) this.store.removeItem(STORES[this.#motion] + id);
+      else this.store.setItem(STORES[this.#motion] + id, JSON.stringify(mapping));
     } catch {
       // Without storage the mapping lasts until the page is closed.
     }
     for (const device of this.#devices) {
       if (device.id !== id) continue;
-      const pad = this.pad(device.index);
-      device.mapping = mapping ?? (pad === null ? null : knownMapping(pad, this.numbering));
+      device.mapping = mapping ?? this.#mappingFor(this.pad(device.index), id);
       this.#release(device);
     }
-    this.#armed = false;
+    this.disarm();
   }
 
   /** Changes only the dead zone; the device stays in use. */
@@ -231,6 +271,15 @@ export class Gamepads {
     this.#give(device, parts);
   }
 
+  /** Selects the sticks of a standard pad that drive a differential machine. */
+  setSticks(index: number, sticks: Sticks): void {
+    const device = this.#device(index);
+    if (device === null || this.#sticks(device) === null) return;
+    const parts = this.#partsOf(device);
+    this.remember(index, withSticks(device.mapping!, sticks));
+    this.#give(device, parts);
+  }
+
   #find(nowMs: number): void {
     const pads = connectedPads();
     const remain = this.#devices.filter((device) => pads.some((pad) => pad.index === device.index && pad.id === device.id));
@@ -238,12 +287,12 @@ export class Gamepads {
     for (const device of this.#devices) if (!remain.includes(device)) this.#release(device);
     this.#devices = pads.map((pad) => {
       const device = remain.find(({ index }) => index === pad.index);
-      if (device === undefined) return new Device(pad, this.#stored(pad.id) ?? knownMapping(pad, this.numbering), nowMs);
+      if (device === undefined) return new Device(pad, this.#mappingFor(pad, pad.id), nowMs);
       device.observe(pad, nowMs);
       return device;
     });
     if (gone) {
-      this.#armed = false;
+      this.disarm();
       this.events.gone();
     }
   }
@@ -281,9 +330,11 @@ export class Gamepads {
   }
 
   /** Marks devices in use that have been without data for too long as frozen. */
-  #judge({ driven, moves, keysDrive }: Surroundings, nowMs: number): void {
+  #judge({ driven, moves, keysDrive, holdsSpeed }: Surroundings, nowMs: number): void {
     this.#quiet = null;
-    const pressed = this.#of('throttle').throttle >= RELEASED || this.#of('brake').brake >= RELEASED;
+    // A car's steering drives nothing.
+    const pressing = PARTS.filter((part) => part !== 'steering' || isTwisted(this.#motion));
+    const pressed = pressing.some((part) => Math.abs(this.#of(part)[part]) >= RELEASED);
     for (const device of this.#devices) {
       const parts = this.#partsOf(device);
       // Somebody who drives by keys also brakes by keys.
@@ -291,12 +342,12 @@ export class Gamepads {
         device.excuse(nowMs);
         continue;
       }
-      const coasts = parts.includes('brake') && !pressed;
+      const coasts = (parts.includes('brake') || holdsSpeed) && !pressed;
       const limitMs = coasts ? RELEASED_QUIET_MAX_MS : PRESSED_QUIET_MAX_MS;
       const quietMs = device.quietMs(nowMs);
       if (quietMs >= limitMs && !device.isFrozen) {
         device.isFrozen = true;
-        this.#armed = false;
+        this.disarm();
       }
       if (quietMs >= limitMs / 2 && quietMs > (this.#quiet?.quietMs ?? 0)) this.#quiet = { name: nameOf(device.id), quietMs, limitMs };
     }
@@ -308,6 +359,14 @@ export class Gamepads {
     if (pedal === null || !this.#hearsBrake()) this.#armed = false;
     else if (throttle < RELEASED && this.#healthy('throttle')!.hears(pedal)) this.#armed = true;
     return this.#armed ? throttle : 0;
+  }
+
+  /** Returns steering and levers; those that move a machine by a twist only once released. */
+  #levers(): Pick<Position, (typeof LEVERS)[number]> {
+    const [steering, speed, sideways] = LEVERS.map((part) => this.#of(part)[part]) as [number, number, number];
+    if (!isTwisted(this.#motion)) return { steering, speed: 0, sideways: 0 };
+    if ([steering, speed, sideways].every((lever) => Math.abs(lever) < RELEASED)) this.#centred = true;
+    return this.#centred ? { steering, speed, sideways } : { steering: 0, speed: 0, sideways: 0 };
   }
 
   /** Returns whether a healthy device controls the brake and its raw value is known. */
@@ -328,6 +387,7 @@ export class Gamepads {
       if (before === device) continue;
       this.#givers.set(part, device);
       this.#cameInUse = true;
+      this.#centred = false;
       if (part === 'throttle') this.#armed = false;
       if (before !== undefined && this.#partsOf(before).length === 0) before.rest();
     }
@@ -372,14 +432,33 @@ export class Gamepads {
     return this.#devices.find((device) => device.index === index) ?? null;
   }
 
-  #stored(id: string): Mapping | null {
+  /** Returns which sticks of a standard pad drive a differential machine; `null` otherwise. */
+  #sticks({ index, mapping }: Device): Sticks | null {
+    const isStandard = this.#motion === 'differential' && this.pad(index)?.mapping === 'standard';
+    return isStandard && mapping !== null ? sticksOf(mapping) : null;
+  }
+
+  /**
+   * Returns the mapping of a device: that stored for this kind of machine, that stored for a car,
+   * or the known one; `null` if there is none. A standard pad has better ones than a car's.
+   */
+  #mappingFor(pad: PadState | null, id: string): Mapping | null {
+    const ofCar = pad?.mapping === 'standard' ? null : this.#stored(id, 'ackermann');
+    const known = pad === null ? null : knownMapping(pad, this.numbering, this.#motion);
+    return this.#stored(id) ?? ofCar ?? known;
+  }
+
+  #stored(id: string, motion: Motion = this.#motion): Mapping | null {
     try {
-      return parseMapping(this.store.getItem(STORE + id) ?? '');
+      return parseMapping(this.store.getItem(STORES[motion] + id) ?? '');
     } catch {
       return null;
     }
   }
 }
+
+/** Parts with two sides of a centre. */
+const LEVERS = ['steering', 'speed', 'sideways'] as const satisfies readonly Part[];
 
 function isHealthy(device: Device): boolean {
   return device.isSound && !device.isFrozen;

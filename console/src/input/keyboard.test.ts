@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { KEYS, Keyboard } from './keyboard';
+import type { Motion } from '../generated/kinds';
+import { Keyboard, keysOf } from './keyboard';
 
 type Told = Partial<Pick<KeyboardEvent, 'repeat' | 'ctrlKey' | 'metaKey' | 'altKey' | 'key'>> & { target?: unknown };
 
@@ -28,9 +29,9 @@ describe('held keys', () => {
   it('are down until they are released', () => {
     fire('keydown', 'KeyW');
     fire('keydown', 'ArrowLeft');
-    expect(keyboard.keys()).toMatchObject({ throttle: true, left: true });
+    expect(keyboard.keys()).toMatchObject({ forward: true, left: true });
     fire('keyup', 'KeyW');
-    expect(keyboard.keys()).toMatchObject({ throttle: false, left: true });
+    expect(keyboard.keys()).toMatchObject({ forward: false, left: true });
     expect(events.touched).toHaveBeenCalledTimes(2);
   });
 
@@ -38,16 +39,35 @@ describe('held keys', () => {
     fire('keydown', 'KeyW');
     keyboard.releaseAll();
     fire('keydown', 'KeyW', { repeat: true });
-    expect(keyboard.keys().throttle).toBe(false);
+    expect(keyboard.keys().forward).toBe(false);
   });
 
   it('include horn and dead-man input, which drive nothing', () => {
     fire('keydown', 'KeyH');
     fire('keydown', 'ShiftLeft');
     fire('keydown', 'KeyW');
-    expect([keyboard.horn, keyboard.deadMan, keyboard.keys().throttle]).toEqual([true, true, true]);
+    expect([keyboard.horn, keyboard.deadMan, keyboard.keys().forward]).toEqual([true, true, true]);
     fire('keyup', 'ShiftLeft');
     expect([keyboard.horn, keyboard.deadMan]).toEqual([true, false]);
+  });
+});
+
+describe('the keys of sideways motion', () => {
+  it('count only for an omnidirectional machine', () => {
+    const held = () => {
+      const { prevented } = fire('keydown', 'KeyZ');
+      const { sidewaysLeft } = keyboard.keys();
+      fire('keyup', 'KeyZ');
+      return [prevented, sidewaysLeft, keyboard.keys().sidewaysLeft];
+    };
+    for (const motion of ['ackermann', 'differential'] as const) {
+      keyboard.motion = motion;
+      expect(held()).toEqual([false, false, false]);
+    }
+    expect(events.touched).not.toHaveBeenCalled();
+    keyboard.motion = 'omni';
+    expect(held()).toEqual([true, true, false]);
+    expect(events.touched).toHaveBeenCalledOnce();
   });
 });
 
@@ -57,7 +77,7 @@ describe('a Meta key', () => {
       fire('keydown', 'KeyW');
       fire('keydown', 'KeyH');
       fire('keydown', told.code, told);
-      expect([keyboard.keys().throttle, keyboard.horn]).toEqual([false, false]);
+      expect([keyboard.keys().forward, keyboard.horn]).toEqual([false, false]);
     }
     expect(events.metaKey).toHaveBeenCalledTimes(4);
   });
@@ -65,16 +85,16 @@ describe('a Meta key', () => {
   it('does the same if only seen in another key\'s event, and that key is ignored', () => {
     fire('keydown', 'KeyW');
     fire('keydown', 'KeyA', { metaKey: true });
-    expect(keyboard.keys()).toMatchObject({ throttle: false, left: false });
+    expect(keyboard.keys()).toMatchObject({ forward: false, left: false });
     fire('keydown', 'KeyW');
     fire('keyup', 'KeyK', { metaKey: true });
-    expect(keyboard.keys().throttle).toBe(false);
+    expect(keyboard.keys().forward).toBe(false);
   });
 
   it('may be released last, when other key-up events were lost', () => {
     fire('keydown', 'KeyW');
     fire('keyup', 'MetaLeft');
-    expect(keyboard.keys().throttle).toBe(false);
+    expect(keyboard.keys().forward).toBe(false);
   });
 
   it('does not keep Escape from stopping', () => {
@@ -112,9 +132,16 @@ describe('presses', () => {
 
 describe('the help', () => {
   it('names every key', () => {
-    const named = KEYS.flatMap(({ keys }) => keys);
+    const named = keysOf('ackermann').flatMap(({ keys }) => keys);
     for (const key of ['Esc', 'Enter', 'Backspace', 'P', 'R', 'H', 'L', 'B', ',', '.', 'J', 'Shift', 'F1', 'Space']) {
       expect(named).toContain(key);
     }
+  });
+
+  it('names the keys of this kind of machine', () => {
+    const does = (motion: Motion, key: string) => keysOf(motion).find(({ keys }) => keys.includes(key))?.does;
+    expect([does('ackermann', 'W'), does('ackermann', 'S'), does('ackermann', 'Z')]).toEqual(['throttle', 'brake', undefined]);
+    expect([does('differential', 'S'), does('differential', 'Z')]).toEqual([expect.stringMatching(/^back/), undefined]);
+    expect(does('omni', 'C')).toMatch(/sideways/);
   });
 });

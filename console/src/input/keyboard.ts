@@ -1,4 +1,6 @@
-import type { Keys } from './ramp';
+import type { Motion } from '../generated/kinds';
+import { isTwisted } from '../twist';
+import { type Keys, NO_KEYS } from './ramp';
 
 /** Action of a single key press. */
 export type Press =
@@ -20,8 +22,10 @@ type Held = keyof Keys | 'horn' | 'dead-man';
 const HELD: Readonly<Record<string, Held>> = {
   ArrowLeft: 'left', KeyA: 'left',
   ArrowRight: 'right', KeyD: 'right',
-  ArrowUp: 'throttle', KeyW: 'throttle',
-  ArrowDown: 'brake', KeyS: 'brake',
+  ArrowUp: 'forward', KeyW: 'forward',
+  ArrowDown: 'back', KeyS: 'back',
+  // Below A and D, since E is the emergency stop.
+  KeyZ: 'sidewaysLeft', KeyC: 'sidewaysRight',
   Space: 'hardBrake',
   KeyH: 'horn',
   // A modifier key: every keyboard reports it together with any other keys.
@@ -35,17 +39,37 @@ const PRESSES: Readonly<Record<string, Press>> = {
   F1: 'help',
 };
 
-/** All keys and their function, for the help. */
-export const KEYS: readonly { keys: readonly string[]; does: string }[] = [
+/** Keys and their function. */
+export interface KeyLine {
+  keys: readonly string[];
+  does: string;
+}
+
+/** Returns all keys and their function for this kind of machine, for the help. */
+export function keysOf(motion: Motion): KeyLine[] {
+  return isTwisted(motion) ? [...TWIST_KEYS, ...(motion === 'omni' ? OMNI_KEYS : []), ...STOP_KEYS, ...OTHER_KEYS] : [...CAR_KEYS, ...OTHER_KEYS];
+}
+
+const CAR_KEYS: readonly KeyLine[] = [
   { keys: ['W', '↑'], does: 'throttle' },
   { keys: ['S', '↓'], does: 'brake' },
   { keys: ['A', 'D', '←', '→'], does: 'steer' },
   { keys: ['Space'], does: 'full brake' },
+];
+const TWIST_KEYS: readonly KeyLine[] = [
+  { keys: ['W', '↑'], does: 'forward; faster, if the speed is a set point' },
+  { keys: ['S', '↓'], does: 'back; slower, if the speed is a set point' },
+  { keys: ['A', 'D', '←', '→'], does: 'turn left, right; alone: on the spot' },
+];
+const OMNI_KEYS: readonly KeyLine[] = [{ keys: ['Z', 'C'], does: 'move sideways to the left, to the right' }];
+const STOP_KEYS: readonly KeyLine[] = [{ keys: ['Space'], does: 'brake: speed and turn 0' }];
+
+const OTHER_KEYS: readonly KeyLine[] = [
   { keys: ['Esc', 'E'], does: 'emergency stop' },
-  { keys: ['Enter'], does: 'arm, with the throttle released and the vehicle held' },
+  { keys: ['Enter'], does: 'arm, with all controls released and the vehicle held' },
   { keys: ['Backspace'], does: 'reset the latched stop, at standstill' },
   { keys: ['P'], does: 'park: hold the vehicle in place' },
-  { keys: ['R'], does: 'change between drive and reverse, at standstill' },
+  { keys: ['R'], does: 'change the direction in which a throttle drives, at standstill' },
   { keys: ['H'], does: 'horn, while held' },
   { keys: ['L'], does: 'lights' },
   { keys: ['B'], does: 'high beam' },
@@ -61,6 +85,8 @@ export const KEYS: readonly { keys: readonly string[]; does: string }[] = [
  */
 export class Keyboard {
   readonly #down = new Set<string>();
+  /** Kind of the machine: only an omnidirectional one has keys for sideways motion. */
+  motion: Motion = 'ackermann';
 
   constructor(target: Pick<EventTarget, 'addEventListener'>, readonly events: KeyEvents) {
     target.addEventListener('keydown', (event) => this.#pressed(event as KeyboardEvent));
@@ -68,9 +94,9 @@ export class Keyboard {
   }
 
   keys(): Keys {
-    const keys: Keys = { left: false, right: false, throttle: false, brake: false, hardBrake: false };
+    const keys: Keys = { ...NO_KEYS };
     for (const code of this.#down) {
-      const held = HELD[code];
+      const held = this.#held(code);
       if (held !== undefined && held !== 'horn' && held !== 'dead-man') keys[held] = true;
     }
     return keys;
@@ -86,6 +112,13 @@ export class Keyboard {
 
   releaseAll(): void {
     this.#down.clear();
+  }
+
+  /** Returns what this key does while it is held; `undefined` if nothing. */
+  #held(code: string): Held | undefined {
+    const held = HELD[code];
+    const isSideways = held === 'sidewaysLeft' || held === 'sidewaysRight';
+    return isSideways && this.motion !== 'omni' ? undefined : held;
   }
 
   #holds(held: Held): boolean {
@@ -111,7 +144,7 @@ export class Keyboard {
       return;
     }
     if (event.ctrlKey || event.altKey || wantsKeys(event)) return;
-    const held = HELD[event.code];
+    const held = this.#held(event.code);
     if (held !== undefined) {
       // Shift alone does nothing in a browser, and other keys need its default.
       if (held !== 'dead-man') event.preventDefault();

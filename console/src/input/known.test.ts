@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isRadio, knownMapping, nameOf, numberingOf, vendorAndProduct } from './known';
 import { type PadState, STANDARD, apply } from './mapping';
+import { REST } from './ramp';
 
 function padOf(id: string, axes: number[], mapping = ''): PadState {
   return { id, index: 0, mapping, axes, buttons: [] };
@@ -17,13 +18,13 @@ describe('a wheel with three pedals and a hat on Linux', () => {
   };
 
   it('has its brake on the fourth axis, where the axis count alone would suggest the hat', () => {
-    expect(drive([0, 1, 1, 1, 0, 0])).toEqual({ steering: 0, throttle: 0, brake: 0 });
-    expect(drive([0, 1, 1, -1, 0, 0])).toEqual({ steering: 0, throttle: 0, brake: 1 });
-    expect(drive([-1, 1, -1, 1, 0, 0])).toEqual({ steering: 1, throttle: 1, brake: 0 });
+    expect(drive([0, 1, 1, 1, 0, 0])).toEqual(REST);
+    expect(drive([0, 1, 1, -1, 0, 0])).toEqual({ ...REST, brake: 1 });
+    expect(drive([-1, 1, -1, 1, 0, 0])).toEqual({ ...REST, steering: 1, throttle: 1 });
   });
 
   it('uses neither the clutch nor the hat as a pedal', () => {
-    expect(drive([0, -1, 1, 1, -1, 1])).toEqual({ steering: 0, throttle: 0, brake: 0 });
+    expect(drive([0, -1, 1, 1, -1, 1])).toEqual(REST);
   });
 });
 

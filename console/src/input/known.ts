@@ -8,7 +8,8 @@
  * device with another number of axes than its row is in an unknown mode (combined pedals, another
  * driver) and is treated as unknown.
  */
-import { BUTTONS, type Mapping, type PadState, STANDARD, WHEEL_DEAD_ZONE } from './mapping';
+import type { Motion } from '../generated/kinds';
+import { BUTTONS, type Mapping, type PadState, WHEEL_DEAD_ZONE, standardMapping } from './mapping';
 
 /** Axis usages of HID's Generic Desktop page, in the order of that page and of the kernel. */
 const USAGES = ['x', 'y', 'z', 'rx', 'ry', 'rz', 'slider', 'dial', 'wheel', 'hat'] as const;
@@ -63,9 +64,12 @@ const WHEELS: readonly Wheel[] = [
  */
 const RADIOS: readonly { vendor: number; product: number }[] = [{ vendor: 0x1209, product: 0x4f54 }];
 
-/** Returns the mapping of a device that needs no calibration; `null` if the device is unknown. */
-export function knownMapping(pad: PadState, numbering: Numbering): Mapping | null {
-  if (pad.mapping === 'standard') return STANDARD;
+/**
+ * Returns the mapping of a device that needs no calibration, for this kind of machine; `null` if
+ * the device is unknown.
+ */
+export function knownMapping(pad: PadState, numbering: Numbering, motion: Motion = 'ackermann'): Mapping | null {
+  if (pad.mapping === 'standard') return standardMapping(motion);
   const id = vendorAndProduct(pad.id);
   if (id === null || numbering === null) return null;
   const wheel = WHEELS.find(({ vendor, products, on }) => vendor === id.vendor && products.includes(id.product) && on.includes(numbering));
@@ -78,6 +82,8 @@ export function knownMapping(pad: PadState, numbering: Numbering): Mapping | nul
     steering: { axis: axisNumber('x', wheel.axes, numbering), left: -1, centre: 0, right: 1 },
     throttle: pedal(wheel.throttle),
     brake: pedal(wheel.brake),
+    speed: null,
+    sideways: null,
     deadZone: WHEEL_DEAD_ZONE,
   };
 }

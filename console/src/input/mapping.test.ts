@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type Mapping, type PadState, STANDARD, type Steering, apply, contradictionOf, isSound, parseMapping } from './mapping';
+import {
+  type Mapping, type PadState, STANDARD, type Steering, apply, contradictionOf, isSound, parseMapping, standardMapping, sticksOf, withSticks,
+} from './mapping';
+import { REST } from './ramp';
 
 function padOf(axes: number[], buttons: number[] = [], mapping = ''): PadState {
   return { id: 'test pad', index: 0, mapping, axes, buttons: buttons.map((value) => ({ value, pressed: value > 0.5 })) };
@@ -10,6 +13,8 @@ const WHEEL: Mapping = {
   steering: STEERING,
   throttle: { kind: 'axis', axis: 2, released: 1, pressed: -1 },
   brake: { kind: 'axis', axis: 3, released: -1, pressed: 1 },
+  speed: null,
+  sideways: null,
   reverseButton: 3,
   stopButton: 1,
   deadManButton: 4,
@@ -69,16 +74,55 @@ describe('apply: pedals', () => {
   });
 
   it('is released if its axis or button is missing or has no travel', () => {
-    expect(apply(WHEEL, padOf([0]))).toEqual({ steering: 0, throttle: 0, brake: 0 });
+    expect(apply(WHEEL, padOf([0]))).toEqual(REST);
     expect(apply({ ...WHEEL, throttle: { kind: 'button', button: 9 } }, padOf([0])).throttle).toBe(0);
     expect(apply({ ...WHEEL, throttle: { kind: 'axis', axis: 0, released: 1, pressed: 1 } }, padOf([1])).throttle).toBe(0);
+  });
+});
+
+describe('apply: levers', () => {
+  const ROBOT: Mapping = { ...WHEEL, throttle: null, brake: null, speed: { axis: 1, forward: -1, centre: 0, back: 1 }, sideways: { axis: 2, left: -1, centre: 0, right: 1 } };
+
+  it('makes forward and left positive, with the dead zone of the steering', () => {
+    const at = (y: number, x: number) => apply(ROBOT, padOf([0, y, x]));
+    expect(at(-1, -1)).toEqual({ ...REST, speed: 1, sideways: 1 });
+    expect(at(1, 1)).toEqual({ ...REST, speed: -1, sideways: -1 });
+    expect(at(-0.05, 0.05)).toEqual(REST);
+    expect(at(-0.55, 0).speed).toBeCloseTo(0.5);
+  });
+
+  it('names a lever that shares its axis or has both ends on one side', () => {
+    expect(contradictionOf(ROBOT)).toBeNull();
+    expect(contradictionOf({ ...ROBOT, sideways: { ...STEERING, axis: 0 } })).toMatch(/sideways lever uses the steering/);
+    expect(contradictionOf({ ...ROBOT, speed: { axis: 1, forward: 0.5, centre: 0, back: 1 } })).toMatch(/^Forward and back/);
+    expect(contradictionOf({ ...ROBOT, throttle: { kind: 'axis', axis: 1, released: 0, pressed: 1 } })).toMatch(/uses the speed lever/);
+  });
+
+  it('are unsound without numbers', () => {
+    expect([isSound(ROBOT, padOf([0, 0, 0])), isSound(ROBOT, padOf([0, NaN, 0])), isSound(ROBOT, padOf([0, 0]))]).toEqual([true, false, false]);
+  });
+});
+
+describe('a standard pad', () => {
+  const pushed = (mapping: Mapping, ...axes: number[]) => apply(mapping, padOf(axes, Array(8).fill(0)));
+
+  it('drives and turns a differential machine by one stick, or turns it by the other', () => {
+    const robot = standardMapping('differential');
+    expect(pushed(robot, -1, -1, 1, 1)).toEqual({ ...REST, speed: 1, steering: 1 });
+    const both = withSticks(robot, 'both');
+    expect(pushed(both, -1, -1, 1, 1)).toEqual({ ...REST, speed: 1, steering: -1 });
+    expect([robot, both, withSticks(both, 'left')].map(sticksOf)).toEqual(['left', 'both', 'left']);
+  });
+
+  it('moves an omnidirectional machine to all sides by the left stick and turns it by the right one', () => {
+    expect(pushed(standardMapping('omni'), 1, 1, -1, 0)).toEqual({ ...REST, speed: -1, sideways: -1, steering: 1 });
   });
 });
 
 describe('a part that the device does not have', () => {
   it('is at rest, and sound', () => {
     const pedals = { ...WHEEL, steering: null };
-    expect(apply(pedals, padOf([1, 0, -1, 1]))).toEqual({ steering: 0, throttle: 1, brake: 1 });
+    expect(apply(pedals, padOf([1, 0, -1, 1]))).toEqual({ ...REST, throttle: 1, brake: 1 });
     expect(isSound({ ...WHEEL, throttle: null, brake: null }, padOf([0.5]))).toBe(true);
   });
 });
@@ -114,7 +158,13 @@ describe('contradictionOf', () => {
 describe('parseMapping', () => {
   it('returns what was stored', () => {
     const button: Mapping = { ...WHEEL, brake: { kind: 'button', button: 6 } };
-    for (const mapping of [WHEEL, button]) expect(parseMapping(JSON.stringify(mapping))).toEqual(mapping);
+    for (const mapping of [WHEEL, button, standardMapping('omni')]) expect(parseMapping(JSON.stringify(mapping))).toEqual(mapping);
+  });
+
+  it('reads a mapping without levers, as earlier pages stored it', () => {
+    const { speed, sideways, ...earlier } = WHEEL;
+    expect([speed, sideways]).toEqual([null, null]);
+    expect(parseMapping(JSON.stringify(earlier))).toEqual(WHEEL);
   });
 
   it.each<[string, unknown]>([
@@ -126,6 +176,7 @@ describe('parseMapping', () => {
     ['a wheel end that is text', { ...WHEEL, steering: { ...STEERING, left: '-1' } }],
     ['a pedal of unknown kind', { ...WHEEL, throttle: { kind: 'foot', axis: 1 } }],
     ['a pedal without its button', { ...WHEEL, brake: { kind: 'button' } }],
+    ['a speed lever without its back', { ...WHEEL, speed: { axis: 1, forward: -1, centre: 0 } }],
     ['no word of a pedal', { ...WHEEL, brake: undefined }],
     ['no stop button', { ...WHEEL, stopButton: undefined }],
     ['a negative dead zone', { ...WHEEL, deadZone: -0.1 }],

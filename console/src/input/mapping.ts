@@ -1,3 +1,4 @@
+import type { Motion } from '../generated/kinds';
 import type { Position } from './ramp';
 
 /** The fields of the browser's Gamepad that are read. */
@@ -19,7 +20,7 @@ export type Pedal =
   | { kind: 'button'; button: number }
   | { kind: 'axis'; axis: number; released: number; pressed: number };
 
-/** Raw values of the steering axis at its ends and in the middle. */
+/** Raw values of the axis of steering or sideways motion at its ends and in the middle. */
 export interface Steering {
   axis: number;
   left: number;
@@ -27,20 +28,33 @@ export interface Steering {
   right: number;
 }
 
-/** Part of the seat that a device controls. */
-export type Part = 'steering' | 'throttle' | 'brake';
-export const PARTS: readonly Part[] = ['steering', 'throttle', 'brake'];
+/** Raw values of a speed lever's axis at its ends and in the middle. */
+export interface Lever {
+  axis: number;
+  forward: number;
+  centre: number;
+  back: number;
+}
+
+/**
+ * Part of the seat that a device controls. Steering turns a machine that a twist moves; such
+ * machines alone have speed and sideways motion.
+ */
+export type Part = 'steering' | 'throttle' | 'brake' | 'speed' | 'sideways';
+export const PARTS: readonly Part[] = ['steering', 'throttle', 'brake', 'speed', 'sideways'];
 
 /** Assignment of a device's axes and buttons. A part is `null` if the device does not have it. */
 export interface Mapping {
   steering: Steering | null;
   throttle: Pedal | null;
   brake: Pedal | null;
+  speed: Lever | null;
+  sideways: Steering | null;
   reverseButton: number;
   stopButton: number;
   /** Held while driving, if a dead-man input is used. */
   deadManButton: number;
-  /** Share of the steering travel around the centre that counts as straight, 0 to 0.3. */
+  /** Share of the travel around the centre of steering and levers that counts as 0, 0 to 0.3. */
   deadZone: number;
 }
 
@@ -60,22 +74,54 @@ const PEDAL_DEAD_ZONE = 0.04;
  */
 export const TRAVEL_MIN = 0.25;
 
-/** Mapping of a pad that the browser knows: the standard layout of the Gamepad API. */
+/** Mapping of a pad that the browser knows, for a car: the standard layout of the Gamepad API. */
 export const STANDARD: Mapping = {
   ...BUTTONS,
   steering: { axis: 0, left: -1, centre: 0, right: 1 },
   throttle: { kind: 'button', button: 7 },
   brake: { kind: 'button', button: 6 },
+  speed: null,
+  sideways: null,
   deadZone: STICK_DEAD_ZONE,
 };
+const RIGHT_STICK: Steering = { axis: 2, left: -1, centre: 0, right: 1 };
+const SPEED_STICK: Lever = { axis: 1, forward: -1, centre: 0, back: 1 };
 
-/** Returns the positions of the device's wheel and pedals; missing parts are at rest. */
+/** Sticks of a standard pad that drive a differential machine: the left one turns, or the right. */
+export type Sticks = 'left' | 'both';
+
+/**
+ * Returns the mapping of a standard pad for this kind of machine. Of a differential one, the left
+ * stick drives and turns; of an omnidirectional one it moves to all sides, and the right one turns.
+ */
+export function standardMapping(motion: Motion): Mapping {
+  switch (motion) {
+    case 'ackermann': return STANDARD;
+    case 'differential': return { ...STANDARD, speed: SPEED_STICK };
+    case 'omni': return { ...STANDARD, steering: RIGHT_STICK, speed: SPEED_STICK, sideways: STANDARD.steering };
+  }
+}
+
+/** Returns which sticks drive a differential machine by this mapping of a standard pad. */
+export function sticksOf({ steering }: Mapping): Sticks {
+  return steering?.axis === RIGHT_STICK.axis ? 'both' : 'left';
+}
+
+/** Returns the mapping of a standard pad with these sticks for a differential machine. */
+export function withSticks(mapping: Mapping, sticks: Sticks): Mapping {
+  return { ...mapping, steering: sticks === 'both' ? RIGHT_STICK : STANDARD.steering };
+}
+
+/** Returns the positions of the device's parts; missing ones are at rest. */
 export function apply(mapping: Mapping, pad: Pick<PadState, 'axes' | 'buttons'>): Position {
-  const { steering } = mapping;
+  const { steering, speed, sideways, deadZone } = mapping;
+  const across = (part: Steering | null): number => (part === null ? 0 : swing(part.left, part.centre, part.right, deadZone, pad.axes[part.axis]));
   return {
-    steering: steering === null ? 0 : steer(steering, mapping.deadZone, pad.axes[steering.axis] ?? steering.centre),
+    steering: across(steering),
     throttle: mapping.throttle === null ? 0 : press(mapping.throttle, pad),
     brake: mapping.brake === null ? 0 : press(mapping.brake, pad),
+    speed: speed === null ? 0 : swing(speed.forward, speed.centre, speed.back, deadZone, pad.axes[speed.axis]),
+    sideways: across(sideways),
   };
 }
 
@@ -89,16 +135,27 @@ export function isSound(mapping: Mapping, pad: Pick<PadState, 'axes' | 'buttons'
 }
 
 /** Returns why the mapping is contradictory; `null` if it is not. */
-export function contradictionOf({ steering, throttle, brake }: Mapping): string | null {
-  if (steering === null && throttle === null && brake === null) return 'It has neither steering nor a pedal.';
-  if (steering !== null) {
-    const [left, right] = [steering.left - steering.centre, steering.right - steering.centre];
-    if (Math.min(Math.abs(left), Math.abs(right)) < TRAVEL_MIN || left * right > 0) return 'Left and right must be on opposite sides of the centre.';
+export function contradictionOf({ steering, throttle, brake, speed, sideways }: Mapping): string | null {
+  if ([steering, throttle, brake, speed, sideways].every((part) => part === null)) return 'It has neither steering nor a pedal.';
+  const swings = [
+    ['steering', 'Left and right', steering, steering?.left, steering?.right],
+    ['speed lever', 'Forward and back', speed, speed?.forward, speed?.back],
+    ['sideways lever', 'Left and right', sideways, sideways?.left, sideways?.right],
+  ] as const;
+  const axes = new Map<number, string>();
+  for (const [name, ends, part, one, other] of swings) {
+    if (part === null) continue;
+    const [plus, minus] = [one! - part.centre, other! - part.centre];
+    if (Math.min(Math.abs(plus), Math.abs(minus)) < TRAVEL_MIN || plus * minus > 0) return `${ends} must be on opposite sides of the centre.`;
+    const before = axes.get(part.axis);
+    if (before !== undefined) return `The ${name} uses the ${before}'s axis.`;
+    axes.set(part.axis, name);
   }
   for (const [name, pedal] of [['throttle', throttle], ['brake', brake]] as const) {
     if (pedal?.kind !== 'axis') continue;
     if (Math.abs(pedal.pressed - pedal.released) < TRAVEL_MIN) return `The ${name} has no travel.`;
-    if (pedal.axis === steering?.axis) return `The ${name} uses the steering's axis.`;
+    const before = axes.get(pedal.axis);
+    if (before !== undefined) return `The ${name} uses the ${before}'s axis.`;
   }
   return throttle !== null && brake !== null && sharesTravel(throttle, brake) ? 'Throttle and brake are the same.' : null;
 }
@@ -116,14 +173,14 @@ export function sharesTravel(one: Pedal, other: Pedal): boolean {
   return !apart || Math.abs(one.released - other.released) > TRAVEL_MIN;
 }
 
-/** Returns the steering, -1 to 1, left positive. */
-function steer({ left, centre, right }: Steering, deadZone: number, raw: number): number {
-  const towardsLeft = (raw - centre) * (left - centre) > 0;
-  const travel = Math.abs((towardsLeft ? left : right) - centre);
+/** Returns the position between the ends, 1 at `plus` and -1 at `minus`; 0 without a value. */
+function swing(plus: number, centre: number, minus: number, deadZone: number, raw = centre): number {
+  const towardsPlus = (raw - centre) * (plus - centre) > 0;
+  const travel = Math.abs((towardsPlus ? plus : minus) - centre);
   if (travel === 0) return 0;
   const share = Math.min(1, Math.abs(raw - centre) / travel);
   const beyond = Math.max(0, share - deadZone) / (1 - deadZone);
-  return towardsLeft ? beyond : beyond === 0 ? 0 : -beyond;
+  return towardsPlus ? beyond : beyond === 0 ? 0 : -beyond;
 }
 
 /** Returns how far the pedal is pressed, 0 to 1. */
@@ -148,10 +205,13 @@ export function parseMapping(text: string): Mapping | null {
   } catch {
     return null;
   }
-  const mapping = value as Partial<Mapping> | null;
-  if (typeof mapping !== 'object' || mapping === null) return null;
-  const { steering, throttle, brake, deadZone } = mapping;
-  const whole = (steering === null || isNumbers(steering, ['axis', 'left', 'centre', 'right'])) && isPedal(throttle) && isPedal(brake)
+  if (typeof value !== 'object' || value === null) return null;
+  // A mapping stored for a car by an earlier page has no levers.
+  const mapping = { speed: null, sideways: null, ...value as Partial<Mapping> };
+  const { steering, throttle, brake, speed, sideways, deadZone } = mapping;
+  const across = (part: unknown): boolean => part === null || isNumbers(part, ['axis', 'left', 'centre', 'right']);
+  const whole = across(steering) && across(sideways) && (speed === null || isNumbers(speed, ['axis', 'forward', 'centre', 'back']))
+    && isPedal(throttle) && isPedal(brake)
     && isNumbers(mapping, ['reverseButton', 'stopButton', 'deadManButton', 'deadZone'])
     && deadZone! >= 0 && deadZone! <= DEAD_ZONE_MAX;
   return whole && contradictionOf(mapping as Mapping) === null ? mapping as Mapping : null;

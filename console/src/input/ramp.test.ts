@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { type Keys, type Position, REST, approach, ramp, steeringLimit } from './ramp';
+import { type Keys, NO_KEYS, type Position, REST, approach, ramp, rampLevers, steeringLimit } from './ramp';
 
-const NONE: Keys = { left: false, right: false, throttle: false, brake: false, hardBrake: false };
 const TICK_S = 0.02;
 
 function hold(keys: Partial<Keys>, seconds: number, from: Position = REST, speedMps: number | null = 0): Position {
   let position = from;
   for (let tick = 0; tick < Math.round(seconds / TICK_S); tick += 1) {
-    position = ramp(position, { ...NONE, ...keys }, speedMps, TICK_S);
+    position = ramp(position, { ...NO_KEYS, ...keys }, speedMps, TICK_S);
   }
   return position;
 }
@@ -48,7 +47,7 @@ describe('ramp', () => {
     for (let tick = 0; tick < 2_000; tick += 1) {
       const bit = (n: number): boolean => ((tick * 2_654_435_761) >>> (20 + n)) % 2 === 1;
       position = ramp(position, {
-        left: bit(0), right: bit(1), throttle: bit(2), brake: bit(3), hardBrake: bit(4),
+        ...NO_KEYS, left: bit(0), right: bit(1), forward: bit(2), back: bit(3), hardBrake: bit(4),
       }, tick % 40, 0.05);
       expect(Math.abs(position.steering)).toBeLessThanOrEqual(1);
       for (const pedal of [position.throttle, position.brake]) {
@@ -59,24 +58,24 @@ describe('ramp', () => {
   });
 
   it('presses the throttle slowly and releases it quickly', () => {
-    const pressed = hold({ throttle: true }, 0.5);
+    const pressed = hold({ forward: true }, 0.5);
     expect(pressed.throttle).toBeCloseTo(0.8);
     expect(hold({}, 0.2, pressed).throttle).toBe(0);
   });
 
   it('brakes fully in a third of a second, hard in a twelfth', () => {
-    expect(hold({ brake: true }, 0.34).brake).toBe(1);
-    expect(hold({ brake: true }, 0.1).brake).toBeCloseTo(0.3);
+    expect(hold({ back: true }, 0.34).brake).toBe(1);
+    expect(hold({ back: true }, 0.1).brake).toBeCloseTo(0.3);
     expect(hold({ hardBrake: true }, 0.1).brake).toBe(1);
   });
 
-  it.each(['brake', 'hardBrake'] as const)('lets go of the throttle while %s is held', (key) => {
-    const pressed = hold({ throttle: true }, 1);
-    expect(hold({ throttle: true, [key]: true }, 0.22, pressed).throttle).toBe(0);
+  it.each(['back', 'hardBrake'] as const)('lets go of the throttle while %s is held', (key) => {
+    const pressed = hold({ forward: true }, 1);
+    expect(hold({ forward: true, [key]: true }, 0.22, pressed).throttle).toBe(0);
   });
 
   it('does not move in zero time', () => {
-    expect(ramp(REST, { ...NONE, left: true, throttle: true }, 0, 0)).toEqual(REST);
+    expect(ramp(REST, { ...NO_KEYS, left: true, forward: true }, 0, 0)).toEqual(REST);
   });
 });
 
@@ -100,5 +99,30 @@ describe('steering by speed', () => {
     const turned = hold({ left: true }, 1);
     expect(hold({ left: true }, 1, turned, null).steering).toBe(1);
     expect(hold({ right: true }, 2, turned, null).steering).toBe(-0.5);
+  });
+});
+
+describe('levers by keys', () => {
+  const press = (keys: Partial<Keys>, seconds: number, from: Position = REST, pace: number | null = 0): Position => {
+    let position = from;
+    for (let tick = 0; tick < Math.round(seconds / TICK_S); tick += 1) position = rampLevers(position, { ...NO_KEYS, ...keys }, pace, TICK_S);
+    return position;
+  };
+
+  it('grow to the end and return to exactly 0', () => {
+    const [full, half] = [press({ forward: true, left: true, sidewaysRight: true }, 1), press({ back: true, right: true }, 0.3)];
+    expect(full).toEqual({ ...REST, speed: 1, steering: 1, sideways: -1 });
+    expect([half.speed, half.steering]).toEqual([expect.closeTo(-0.48), expect.closeTo(-0.6)]);
+    for (const held of [full, half]) expect(press({}, 0.3, held)).toEqual(REST);
+  });
+
+  it('are at rest with opposite keys, and have no pedals', () => {
+    expect(press({ forward: true, back: true, left: true, right: true, sidewaysLeft: true, sidewaysRight: true, hardBrake: true }, 1)).toEqual(REST);
+  });
+
+  it('turn by half at the bound, also at an unknown speed, and keep a larger turn then', () => {
+    expect([press({ left: true }, 1, REST, 1).steering, press({ left: true }, 1, REST, -1).steering]).toEqual([0.5, 0.5]);
+    expect(press({ right: true }, 1, REST, null).steering).toBe(-0.5);
+    expect(press({ left: true }, 1, { ...REST, steering: 0.9 }, null).steering).toBe(0.9);
   });
 });

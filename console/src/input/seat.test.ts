@@ -2,37 +2,40 @@ import { describe, expect, it } from 'vitest';
 import { Gear } from '../message/gear';
 import type { Controlled } from '../report';
 import type { PadReading } from './gamepad';
-import type { Keys } from './ramp';
-import { Seat } from './seat';
+import { type Keys, NO_KEYS } from './ramp';
+import { type Devices, Seat } from './seat';
 
-const NONE: Keys = { left: false, right: false, throttle: false, brake: false, hardBrake: false };
-const PAD: PadReading = { steering: 0, throttle: 0, brake: 0, steers: true, touched: false, deadMan: false };
+const PAD: PadReading = { steering: 0, throttle: 0, brake: 0, speed: 0, sideways: 0, steers: true, touched: false, deadMan: false };
+const CAR: Devices = {
+  keys: NO_KEYS, pad: null, touch: null, speedMps: 0, motion: 'ackermann', bounds: { forward: 0, back: 0, sideways: 0, yawRate: 0 },
+  speedMode: 'stick', driven: true,
+};
 const TICK_S = 0.02;
 
 function drive(seat: Seat, keys: Partial<Keys>, seconds = TICK_S, pad: PadReading | null = null): Controlled {
-  let command = seat.command({ keys: { ...NONE, ...keys }, pad, speedMps: 0 }, 0);
+  let command = seat.command({ ...CAR, keys: { ...NO_KEYS, ...keys }, pad }, 0);
   for (let tick = 0; tick < Math.round(seconds / TICK_S); tick += 1) {
-    command = seat.command({ keys: { ...NONE, ...keys }, pad, speedMps: 0 }, TICK_S);
+    command = seat.command({ ...CAR, keys: { ...NO_KEYS, ...keys }, pad }, TICK_S);
   }
   return command;
 }
 
 describe('a new seat', () => {
   it('commands rest in drive', () => {
-    expect(drive(new Seat(), {})).toEqual({ steering: 0, throttle: 0, brake: 0, gear: Gear.Drive, emergencyStop: false });
+    expect(drive(new Seat(), {})).toEqual({ steering: 0, throttle: 0, brake: 0, gear: Gear.Drive, emergencyStop: false, twist: null });
   });
 });
 
 describe('driving', () => {
   it('follows the keys', () => {
-    expect(drive(new Seat(), { left: true, throttle: true }, 1)).toMatchObject({ steering: 1, throttle: 1, brake: 0 });
+    expect(drive(new Seat(), { left: true, forward: true }, 1)).toMatchObject({ steering: 1, throttle: 1, brake: 0 });
   });
 
   it('neither jumps after a late tick nor goes back in time', () => {
     const seat = new Seat();
-    const keys = { ...NONE, throttle: true };
-    expect(seat.command({ keys, pad: null, speedMps: 0 }, 10).throttle).toBeCloseTo(0.16);
-    expect(seat.command({ keys, pad: null, speedMps: 0 }, -10).throttle).toBeCloseTo(0.16);
+    const keys = { ...NO_KEYS, forward: true };
+    expect(seat.command({ ...CAR, keys }, 10).throttle).toBeCloseTo(0.16);
+    expect(seat.command({ ...CAR, keys }, -10).throttle).toBeCloseTo(0.16);
   });
 
   it('brakes if brake and throttle are pressed together', () => {
@@ -67,9 +70,9 @@ describe('driving', () => {
 describe('releasing', () => {
   it('commands no throttle, a gentle brake and a centring wheel, whatever is held', () => {
     const seat = new Seat();
-    drive(seat, { left: true, throttle: true }, 1);
+    drive(seat, { left: true, forward: true }, 1);
     seat.letGo('unfocused');
-    const held = { left: true, throttle: true };
+    const held = { left: true, forward: true };
     const pad = { ...PAD, steering: 1, throttle: 1, touched: true };
     const first = drive(seat, held, TICK_S, pad);
     expect(first).toMatchObject({ throttle: 0, brake: 0.3 });
@@ -80,12 +83,12 @@ describe('releasing', () => {
 
   it('lasts until the person is back; then pedals start from rest and the wheel from its position', () => {
     const seat = new Seat();
-    drive(seat, { left: true, throttle: true }, 1);
+    drive(seat, { left: true, forward: true }, 1);
     seat.letGo('pad gone');
     drive(seat, {}, 0.2);
     seat.takeUp();
     expect(seat.released).toBe('none');
-    const command = drive(seat, { left: true, throttle: true });
+    const command = drive(seat, { left: true, forward: true });
     expect(command.throttle).toBeCloseTo(0.032);
     expect(command.steering).toBeGreaterThan(0.5);
     expect(command.steering).toBeLessThan(0.7);
@@ -122,7 +125,7 @@ describe('reverse', () => {
 
   it('is refused while the throttle is held', () => {
     const seat = new Seat();
-    drive(seat, { throttle: true });
+    drive(seat, { forward: true });
     expect(seat.toggleReverse(0)).toBe(false);
     drive(seat, {});
     drive(seat, {});
@@ -133,10 +136,10 @@ describe('reverse', () => {
 describe('emergency stop', () => {
   it('commands no throttle and the full brake at once, whatever is held', () => {
     const seat = new Seat();
-    drive(seat, { throttle: true }, 1);
+    drive(seat, { forward: true }, 1);
     seat.stop();
     expect(seat.emergencyStopped).toBe(true);
-    expect(drive(seat, { throttle: true }, 1, { ...PAD, throttle: 1, touched: true }))
+    expect(drive(seat, { forward: true }, 1, { ...PAD, throttle: 1, touched: true }))
       .toMatchObject({ throttle: 0, brake: 1, emergencyStop: true });
   });
 
@@ -157,9 +160,9 @@ describe('emergency stop', () => {
   it('ends only when resumed, and a throttle key held meanwhile starts from rest', () => {
     const seat = new Seat();
     seat.stop();
-    drive(seat, { throttle: true }, 2);
+    drive(seat, { forward: true }, 2);
     seat.resume();
-    const command = seat.command({ keys: { ...NONE, throttle: true }, pad: null, speedMps: 0 }, TICK_S);
+    const command = seat.command({ ...CAR, keys: { ...NO_KEYS, forward: true }, pad: null }, TICK_S);
     expect(command).toMatchObject({ emergencyStop: false, brake: 0 });
     expect(command.throttle).toBeCloseTo(0.032);
   });
@@ -167,8 +170,8 @@ describe('emergency stop', () => {
   it('leaves a held brake pressed when it ends', () => {
     const seat = new Seat();
     seat.stop();
-    drive(seat, { brake: true }, 1);
+    drive(seat, { back: true }, 1);
     seat.resume();
-    expect(seat.command({ keys: { ...NONE, brake: true }, pad: null, speedMps: 0 }, TICK_S).brake).toBe(1);
+    expect(seat.command({ ...CAR, keys: { ...NO_KEYS, back: true }, pad: null }, TICK_S).brake).toBe(1);
   });
 });

@@ -1,8 +1,12 @@
+import type { Motion } from '../generated/kinds';
 import { Gear } from '../message/gear';
 import type { Controlled } from '../report';
+import { type Bounds, STILL, type Twist, isTwisted } from '../twist';
 import type { PadReading } from './gamepad';
 import type { Absence } from './presence';
 import { type Keys, type Position, REST, approach, ramp } from './ramp';
+import type { SpeedMode } from './set-point';
+import { BRAKE_REST, TwistSeat } from './twist-seat';
 
 /** Why the pedals are released, whatever the devices report. */
 export type Release = 'none' | Absence;
@@ -10,8 +14,17 @@ export type Release = 'none' | Absence;
 export interface Devices {
   keys: Keys;
   pad: PadReading | null;
+  /** Position of the touch controls; `null` if none is touched. */
+  touch: Position | null;
   /** `null` if telemetry is stale or missing. */
   speedMps: number | null;
+  /** Kind of the machine; that of a car until it is known. */
+  motion: Motion;
+  /** Limits of a machine that a twist moves. */
+  bounds: Bounds;
+  speedMode: SpeedMode;
+  /** True while the guard lets this console drive. */
+  driven: boolean;
 }
 
 /** Speed below which the machine counts as standing still. */
@@ -23,8 +36,10 @@ const CENTRE_PER_SECOND = 2;
 // Longest time by which one tick advances the ramps, so that nothing jumps after a late tick.
 const TICK_SECONDS_MAX = 0.1;
 
-/** Combines keys, devices and the state of the page into commands. */
+/** Combines keys, devices, touch and the state of the page into commands. */
 export class Seat {
+  readonly #twist = new TwistSeat();
+  #motion: Motion = 'ackermann';
   #keys: Position = REST;
   /** Steering of the last command. */
   #steering = 0;
@@ -48,9 +63,20 @@ export class Seat {
     return this.#release;
   }
 
+  /** Held speed in m/s; 0 if none is held. */
+  get setPointMps(): number {
+    return this.#twist.setPointMps;
+  }
+
+  /** Ends the held speed. */
+  zeroSpeed(): void {
+    this.#twist.zeroSpeed();
+  }
+
   /** Brakes fully until `resume`. */
   stop(): void {
     this.#emergencyStop = true;
+    this.#twist.rest();
     this.#keys = { ...REST, steering: this.#keys.steering };
   }
 
@@ -61,6 +87,7 @@ export class Seat {
   /** Releases the pedals, brakes gently and centres the steering until `takeUp`. */
   letGo(reason: Release): void {
     this.#release = reason;
+    this.#twist.rest();
     this.#keys = REST;
   }
 
@@ -83,21 +110,48 @@ export class Seat {
   /** Returns the command of a tick, `seconds` after the last one. */
   command(devices: Devices, seconds: number): Controlled {
     const step = Math.min(TICK_SECONDS_MAX, Math.max(0, seconds));
+    if (devices.motion !== this.#motion) this.#change(devices.motion);
     if (this.#release !== 'none') return this.#neutral(step);
+    return isTwisted(this.#motion) ? this.#twisted(devices, step) : this.#steered(devices, step);
+  }
+
+  /** Begins with another kind of machine: nothing of the last one counts. */
+  #change(motion: Motion): void {
+    this.#motion = motion;
+    this.#twist.rest();
+    this.#keys = REST;
+    this.#steering = 0;
+    this.#throttle = 0;
+    this.#padSteers = false;
+  }
+
+  #steered(devices: Devices, step: number): Controlled {
+    const { pad, touch } = devices;
     this.#keys = ramp(this.#keys, devices.keys, devices.speedMps, step);
-    const { pad } = devices;
     if (pad?.touched === true) this.#padSteers = true;
-    if (pad?.steers !== true || devices.keys.left || devices.keys.right) this.#padSteers = false;
-    this.#steering = this.#padSteers && pad !== null ? pad.steering : this.#keys.steering;
+    if (pad?.steers !== true || devices.keys.left || devices.keys.right || touch !== null) this.#padSteers = false;
+    const byKeys = touch !== null && touch.steering !== 0 ? touch.steering : this.#keys.steering;
+    this.#steering = this.#padSteers && pad !== null ? pad.steering : byKeys;
     if (this.#emergencyStop) {
       // A key held during the stop must not build up throttle for its end.
       this.#keys = { ...this.#keys, throttle: 0 };
       return this.#made(0, 1);
     }
-    const brake = Math.max(this.#keys.brake, pad?.brake ?? 0);
-    const throttle = Math.max(this.#keys.throttle, pad?.throttle ?? 0);
+    const brake = Math.max(this.#keys.brake, pad?.brake ?? 0, touch?.brake ?? 0);
+    const throttle = Math.max(this.#keys.throttle, pad?.throttle ?? 0, touch?.throttle ?? 0);
     // If both are pressed, the brake wins.
-    return this.#made(brake > 0.1 ? 0 : throttle, brake);
+    return this.#made(brake > BRAKE_REST ? 0 : throttle, brake);
+  }
+
+  #twisted({ keys, pad, touch, ...rest }: Devices, step: number): Controlled {
+    const brake = Math.max(keys.hardBrake ? 1 : 0, pad?.brake ?? 0, touch?.brake ?? 0);
+    this.#throttle = pad?.throttle ?? 0;
+    if (this.#emergencyStop) {
+      this.#twist.rest();
+      return this.#made(0, 1);
+    }
+    const twist = this.#twist.next({ keys, others: [pad, touch], gear: this.#gear, ...rest }, step);
+    return this.#made(0, brake, twist);
   }
 
   #neutral(step: number): Controlled {
@@ -105,9 +159,12 @@ export class Seat {
     return this.#made(0, this.#emergencyStop ? 1 : GENTLE_BRAKE);
   }
 
-  #made(throttle: number, brake: number): Controlled {
-    this.#throttle = throttle;
+  /** Returns a command; of a machine that a twist moves, `throttle` and steering are 0. */
+  #made(throttle: number, brake: number, twist: Twist = STILL): Controlled {
     const { gear } = this;
-    return { steering: this.#steering, throttle, brake, gear, emergencyStop: this.#emergencyStop };
+    const emergencyStop = this.#emergencyStop;
+    if (isTwisted(this.#motion)) return { steering: 0, throttle: 0, brake, gear: Gear.Drive, emergencyStop, twist };
+    this.#throttle = throttle;
+    return { steering: this.#steering, throttle, brake, gear, emergencyStop, twist: null };
   }
 }

@@ -2,6 +2,7 @@ import type { Signal } from '../generated/kinds';
 import type { GuardView } from '../guard';
 import type { Press } from '../input/keyboard';
 import type { DeadManInput } from '../input/presence';
+import type { SpeedMode, SpeedSetting } from '../input/set-point';
 import type { Speaker } from '../sound';
 import { byId, setData } from './element';
 
@@ -41,8 +42,17 @@ export class ActsPanel {
     for (const name of ['pointerup', 'pointerleave', 'pointercancel', 'blur']) button.addEventListener(name, () => horn(false));
   }
 
-  /** Connects the settings: whether a dead-man input is used, and whether the page plays sounds. */
-  listen(deadMan: DeadManInput, speaker: Speaker): void {
+  /**
+   * Connects the settings: the speed mode, whether a dead-man input is used, and whether the page
+   * plays sounds.
+   */
+  listen(deadMan: DeadManInput, speed: SpeedSetting, speaker: Speaker): void {
+    const mode = byId<HTMLSelectElement>('speed-mode');
+    mode.value = speed.mode;
+    mode.addEventListener('change', () => {
+      speed.mode = mode.value as SpeedMode;
+      mode.blur();
+    });
     const [wanted, sound] = [byId<HTMLInputElement>('dead-man'), byId<HTMLInputElement>('sound')];
     wanted.checked = deadMan.wanted;
     wanted.addEventListener('change', () => {

@@ -1,5 +1,5 @@
 import { type ActsView, type Deed, UNACKNOWLEDGED_MS } from '../acts';
-import type { Reason, Sight } from '../generated/kinds';
+import type { Motion, Reason, Sight } from '../generated/kinds';
 import { type GuardView, NEEDS, blackBoxWords, causeWords, needWords } from '../guard';
 import type { SteeringDeed } from '../person';
 import { SessionState } from '../message/session-state';
@@ -7,6 +7,7 @@ import type { Quiet } from '../input/gamepad';
 import type { Release } from '../input/seat';
 import type { Connection, StatusView, TelemetryView, ValueView } from '../report';
 import type { Standing } from '../wire';
+import { isTwisted } from '../twist';
 import { byId, setData, setText } from './element';
 
 /** Age in ms above which telemetry is shown as stale. */
@@ -237,7 +238,7 @@ function guardNotice(guard: GuardView, acts: ActsView, sight: readonly Sight[]):
     case 'limited':
       return null;
     case 'armed':
-      return armedNotice(acts, sight);
+      return armedNotice(acts, guard.motion, sight);
     case 'manoeuvre':
       return { tone: 'bad', title: 'Stopping', detail: `${causeWords(guard)}.` };
     case 'held':
@@ -245,7 +246,7 @@ function guardNotice(guard: GuardView, acts: ActsView, sight: readonly Sight[]):
   }
 }
 
-function armedNotice({ steeringShown }: ActsView, sight: readonly Sight[]): Notice {
+function armedNotice({ steeringShown }: ActsView, motion: Motion, sight: readonly Sight[]): Notice {
   if (steeringShown) {
     return {
       tone: 'warn', title: 'Did the wheels turn left, then right?', detail: 'Watch the picture, or ask somebody at the machine.',
@@ -253,8 +254,8 @@ function armedNotice({ steeringShown }: ActsView, sight: readonly Sight[]): Noti
       third: { name: 'steering unseen', label: 'Cannot be seen' },
     };
   }
-  const armed: Notice = { tone: 'calm', title: 'Armed', detail: 'Press the throttle to drive.' };
-  if (!sight.includes('unchecked')) return armed;
+  const armed: Notice = { tone: 'calm', title: 'Armed', detail: isTwisted(motion) ? 'Drive by keys, sticks or touch.' : 'Press the throttle to drive.' };
+  if (isTwisted(motion) || !sight.includes('unchecked')) return armed;
   return {
     ...armed, detail: `${armed.detail} The steering has not been checked yet.`,
     action: { name: 'check steering', label: 'Turn the wheels' },
@@ -315,31 +316,31 @@ function seatNotice({ release, padQuiet, padTroubled }: Facts): Notice | null {
         detail: `${padQuiet.name} has sent nothing for ${seconds(padQuiet.quietMs)} s. After ${seconds(padQuiet.limitMs)} s it counts as frozen, and the vehicle stops.`,
       };
     case 'hidden':
-      return { tone: 'warn', title: 'Pedals released', detail: 'This page was hidden or frozen.' };
+      return { tone: 'warn', title: 'Controls released', detail: 'This page was hidden or frozen.' };
     case 'pad frozen':
       return {
-        tone: 'bad', title: 'Device frozen', detail: `${troubled} sends nothing: pedals released. Move it, or drive by keyboard.`,
+        tone: 'bad', title: 'Device frozen', detail: `${troubled} sends nothing: controls released. Move it, or drive by keyboard.`,
         action: { name: 'focus', label: 'Drive by keyboard' },
       };
     case 'pad unsound':
       return {
-        tone: 'bad', title: 'Device not usable', detail: `${troubled} sends no values for its calibrated axes: pedals released. Calibrate it again.`,
+        tone: 'bad', title: 'Device not usable', detail: `${troubled} sends no values for its calibrated axes: controls released. Calibrate it again.`,
         action: { name: 'focus', label: 'Drive by keyboard' },
       };
     case 'calibrating':
-      return { tone: 'warn', title: 'Pedals released', detail: 'A device is being calibrated. You cannot drive until that ends.' };
+      return { tone: 'warn', title: 'Controls released', detail: 'A device is being calibrated. You cannot drive until that ends.' };
     case 'meta key':
       return { tone: 'warn', title: 'Keys released', detail: 'A Meta or OS key hides the release of other keys. Press a driving key again.' };
     case 'dead-man released':
-      return { tone: 'warn', title: 'Dead-man input released', detail: 'Hold Shift, or the gamepad\'s left shoulder button, to drive.' };
+      return { tone: 'warn', title: 'Dead-man input released', detail: 'Hold Shift, the gamepad\'s left shoulder button or a touch control to drive.' };
     case 'unfocused':
       return {
-        tone: 'calm', title: 'Pedals released', detail: 'The page has lost the keyboard focus.',
+        tone: 'calm', title: 'Controls released', detail: 'The page has lost the keyboard focus.',
         action: { name: 'focus', label: 'Continue' },
       };
     case 'pad gone':
       return {
-        tone: 'warn', title: 'Device disconnected', detail: 'Pedals released, braking gently.',
+        tone: 'warn', title: 'Device disconnected', detail: 'Controls released, braking gently.',
         action: { name: 'focus', label: 'Drive by keyboard' },
       };
   }

@@ -2,13 +2,17 @@ import type { Controlled, TelemetryView } from '../report';
 import { STALE_MS } from './banner';
 import { byId, setData, setText } from './element';
 import { UNKNOWN, signed } from './format';
+import { TwistDial } from './twist-dial';
 
 // Rotation of the drawn steering wheel at full lock.
 const WHEEL_DEGREES = 130;
 // Angle of the road wheels at which the bar reaches its end. They rarely turn further.
 const ROAD_WHEEL_DEGREES = 32;
 
-/** Steering wheel and pedals, as requested and as applied. */
+/**
+ * Steering wheel and pedals, as requested and as applied; of a machine that a twist moves, its
+ * motion.
+ */
 export class Dials {
   readonly #card = byId('steering').closest<HTMLElement>('.card')!;
   readonly #age = byId('telemetry-age');
@@ -20,6 +24,7 @@ export class Dials {
   readonly #charge = byId('charge');
   readonly #throttle = pedal('throttle');
   readonly #brake = pedal('brake');
+  readonly #twist = new TwistDial();
 
   show(telemetry: TelemetryView | null, ageMs: number | null, sent: Controlled): void {
     const stale = ageMs === null || ageMs > STALE_MS;
@@ -34,6 +39,7 @@ export class Dials {
     setText(this.#charge, live?.told.charge?.toFixed(0) ?? UNKNOWN);
     this.#throttle.applied(live?.throttle ?? null);
     this.#brake.applied(live?.brake ?? null);
+    this.#twist.show(live, sent.twist);
   }
 
   #showSteering(angleRad: number | null): void {

@@ -53,6 +53,16 @@ export function kmh(mps: number | null): string {
   return mps === null ? UNKNOWN : signed(mps * 3.6, 0);
 }
 
+/** Formats a speed in m/s, with one decimal below 10. */
+export function mps(value: number | null): string {
+  return value === null ? UNKNOWN : signed(value, Math.abs(value) < 9.95 ? 1 : 0);
+}
+
+/** Formats a yaw rate in rad/s as degrees per second. */
+export function degrees(rad: number | null): string {
+  return rad === null ? UNKNOWN : signed((rad * 180) / Math.PI, 0);
+}
+
 /** Formats with this number of decimals, and without a minus sign before zero. */
 export function signed(value: number, digits: number): string {
   const text = value.toFixed(digits);

@@ -1,17 +1,27 @@
-import { KEYS } from '../input/keyboard';
+import type { Motion } from '../generated/kinds';
+import { type KeyLine, keysOf } from '../input/keyboard';
 import { byId, make } from './element';
 
 /** All keys, shown on F1 and under Controls. It takes no focus, so driving continues. */
 export class Help {
   readonly #dialog = byId<HTMLDialogElement>('help');
 
+  #motion: Motion | null = null;
+
   constructor() {
-    for (const id of ['keys', 'help-keys']) byId(id).replaceChildren(...KEYS.map(row));
+    this.show('ackermann');
     byId('help-close').addEventListener('click', () => this.#dialog.close());
     byId('help-open').addEventListener('click', (event) => {
       (event.currentTarget as HTMLElement).blur();
       this.toggle();
     });
+  }
+
+  /** Shows the keys of this kind of machine. */
+  show(motion: Motion): void {
+    if (motion === this.#motion) return;
+    this.#motion = motion;
+    for (const id of ['keys', 'help-keys']) byId(id).replaceChildren(...keysOf(motion).map(row));
   }
 
   toggle(): void {
@@ -25,7 +35,7 @@ export class Help {
   }
 }
 
-function row({ keys, does }: (typeof KEYS)[number]): HTMLElement {
+function row({ keys, does }: KeyLine): HTMLElement {
   const names = keys.flatMap((key) => [make('kbd', {}, key), ' ']);
   return make('div', {}, make('dt', {}, ...names), make('dd', {}, does));
 }

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { GuardView } from '../guard';
 import { Gear } from '../message/gear';
 import type { TelemetryView } from '../report';
-import { geometryOf } from '../road';
-import { ageWords, aheadOf, countdownOf, gearAskedWords, sourceWords } from './hud';
+import { courseOfTwist, courseOfWheels, geometryOf } from '../road';
+import { ageWords, aheadOf, countdownOf, gearAskedWords, sidewaysWords, sourceWords, turnWords } from './hud';
 
 const guard = (mode: GuardView['mode'], leftMs: number | null) => ({
   mode, countdown: leftMs === null ? null : { cause: 'picture age', leftMs },
@@ -51,25 +51,44 @@ describe('the distances on the road', () => {
     ['camera pitch', 3], ['front before rear axle', 3.45], ['half width', 0.9], ['wheelbase', 2.6],
   ].map(([name, number]) => ({ name: name as string, number: number as number }));
   const geometry = geometryOf(values);
-  const braking = { begin: 4, end: 4, jerk: 5 };
+  const braking = { begin: 4, end: 4, jerk: 5, yaw: 2 };
   const ahead = (change: Partial<TelemetryView>, delayMs: number | null = 500) => {
-    const drives = { speedMps: 4, steeringAngleRad: 0.1, gear: Gear.Drive, guard: { braking }, ...change };
+    const drives = { speedMps: 4, steeringAngleRad: 0.1, gear: Gear.Drive, guard: { braking, motion: 'ackermann' }, ...change };
     return aheadOf({ telemetry: drives as unknown as TelemetryView, geometry, delayMs });
   };
 
   it('are reaction and braking by speed, delay and manoeuvre', () => {
     expect(geometry).not.toBeNull();
-    expect(ahead({})).toEqual({ geometry, steeringAngleRad: 0.1, reactionM: 2, stopM: 4 });
+    expect(ahead({})).toEqual({ geometry, course: courseOfWheels(2.6, 0.1), reactionM: 2, stopM: 4, courseM: 0 });
+  });
+
+  it('follow speed and yaw rate of a machine that a twist moves, or its turn on the spot', () => {
+    const robot = (change: Partial<TelemetryView>, delayMs: number | null = 500) => ahead(
+      { guard: { braking, motion: 'omni' }, speedMps: 0, sidewaysMps: 0, yawRate: 0, steeringAngleRad: null, gear: null, ...change } as unknown as TelemetryView, delayMs);
+    expect(robot({ speedMps: 0.8, sidewaysMps: 0.6, yawRate: -0.5 })).toEqual({
+      geometry, course: courseOfTwist({ forward: 0.8, sideways: 0.6, yawRate: -0.5 }), reactionM: 0.5, stopM: expect.closeTo(0.625), courseM: 3,
+    });
+    expect(robot({ yawRate: -1 })).toEqual({ geometry, reactionRad: -0.5, stopRad: -0.75 });
+    expect(robot({ speedMps: 0.8, sidewaysMps: null })).toMatchObject({ reactionM: 0.4 });
+    expect([robot({}), robot({ speedMps: -0.5 }), robot({ yawRate: null }), robot({ speedMps: null }), robot({ yawRate: 1 }, null)])
+      .toEqual(Array(5).fill(null));
   });
 
   it('are hidden without the camera\'s position', () => {
-    const told = { speedMps: 4, steeringAngleRad: 0.1, gear: Gear.Drive, guard: { braking } } as unknown as TelemetryView;
+    const told = { speedMps: 4, steeringAngleRad: 0.1, gear: Gear.Drive, guard: { braking, motion: 'ackermann' } } as unknown as TelemetryView;
     expect(aheadOf({ telemetry: told, geometry: geometryOf(values.slice(0, 1)), delayMs: 500 })).toBeNull();
   });
 
   it('are hidden if speed, angle, gear, delay or guard is unknown, in reverse, or at a crawl', () => {
     const unknown = [{ speedMps: null }, { steeringAngleRad: null }, { gear: null }, { guard: null }].map((change) => ahead(change));
     expect([...unknown, ahead({}, null), ahead({ gear: Gear.Reverse }), ahead({ speedMps: 0.4 })]).toEqual(Array(7).fill(null));
+  });
+});
+
+describe('turn and sideways motion', () => {
+  it('are shown with their direction, and not at rest', () => {
+    expect([turnWords(0.5), turnWords(-1), turnWords(0.005)]).toEqual(['↺ 29', '↻ 57', null]);
+    expect([sidewaysWords(0.4), sidewaysWords(-12), sidewaysWords(0.04)]).toEqual(['← 0.4', '12 →', null]);
   });
 });
 

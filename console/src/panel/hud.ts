@@ -2,18 +2,23 @@ import { type Band, LATE_MS, bandOf } from '../delay';
 import type { GuardMode, Sight as PictureSight } from '../generated/kinds';
 import { type GuardView, causeWords } from '../guard';
 import { Gear } from '../message/gear';
-import { type Geometry, brakingDistance, reactionDistance, track } from '../road';
+import {
+  type Course, type Geometry, brakingAngle, brakingDistance, courseOfTwist, courseOfWheels, reactionDistance, sweep, track,
+} from '../road';
 import type { TelemetryView } from '../report';
+import { isTwisted, stands } from '../twist';
 import { GUARD_SILENT, silentWords } from './banner';
 import { byId, setData, setText } from './element';
-import { UNKNOWN, kmh } from './format';
+import { UNKNOWN, degrees, kmh, mps } from './format';
 
 /** Content of the overlay on the picture. */
 export interface Sight {
   /** `null` if it is not live. */
   telemetry: TelemetryView | null;
-  /** Gear requested on this page. */
+  /** Gear requested on this page; of a machine by a twist, the direction of a throttle. */
   gearAsked: Gear;
+  /** Held speed in m/s; 0 if none is held. */
+  setPointMps: number;
   /**
    * Age in ms of the newest picture seen; `null` before the first, Infinity if its capture time is
    * unknown.
@@ -60,6 +65,18 @@ export function gearAskedWords(told: Gear | null, asked: Gear): string {
   return told === null || told === asked ? '' : `${GEARS[asked]} requested`;
 }
 
+/** Describes a turn: its direction and rate; `null` if there is none. */
+export function turnWords(yawRate: number): string | null {
+  const words = degrees(Math.abs(yawRate));
+  return words === '0' ? null : `${yawRate > 0 ? '↺' : '↻'} ${words}`;
+}
+
+/** Describes a motion to the side; `null` if there is none. */
+export function sidewaysWords(sideways: number): string | null {
+  const words = mps(Math.abs(sideways));
+  return words === '0.0' ? null : sideways > 0 ? `← ${words}` : `${words} →`;
+}
+
 /** Describes a picture source other than a camera; empty for a camera. */
 export function sourceWords(sight: readonly PictureSight[]): string {
   if (sight.includes('drawn')) return 'Simulated picture';
@@ -75,6 +92,12 @@ export class Hud {
   readonly #reason = byId('mode-reason');
   readonly #speed = byId('hud-speed');
   readonly #bound = byId('hud-bound');
+  readonly #unit = byId('hud-unit');
+  readonly #turn = byId('hud-turn');
+  readonly #turnBound = byId('hud-turn-bound');
+  readonly #sideways = byId('hud-sideways');
+  readonly #setPoint = byId('hud-set-point');
+  readonly #direction = byId('hud-direction');
   readonly #gear = byId('hud-gear');
   readonly #gearAsked = byId('hud-gear-asked');
   readonly #source = byId('hud-source');
@@ -90,8 +113,7 @@ export class Hud {
     const source = sourceWords(telemetry?.sight ?? []);
     setText(this.#source, source);
     this.#source.hidden = source === '';
-    setText(this.#speed, kmh(telemetry?.speedMps ?? null));
-    setText(this.#bound, guard?.mode === 'limited' ? `of ${kmh(guard.speedBoundMps)}` : '');
+    this.#showMotion(telemetry, sight);
     const gear = telemetry?.gear ?? null;
     const letter = gear === null ? UNKNOWN : GEARS[gear];
     setText(this.#gear, letter);
@@ -109,6 +131,26 @@ export class Hud {
     setText(this.#age, age ?? '');
     setData(this.#stage, 'late', String(age !== null));
     this.#road.show(age === null ? aheadOf({ ...sight, delayMs }) : null, sight.aspect);
+  }
+
+  /** Shows speed, and turn and sideways speed of a machine that a twist moves, with its limits. */
+  #showMotion(telemetry: TelemetryView | null, { setPointMps, gearAsked }: Sight): void {
+    const guard = telemetry?.guard ?? null;
+    // The words for an unreachable guard keep the units of the machine that was seen last.
+    const isTwist = guard === null ? this.#unit.textContent === 'm/s' : isTwisted(guard.motion);
+    const speed = isTwist ? mps : kmh;
+    setText(this.#speed, speed(telemetry?.speedMps ?? null));
+    this.#speed.ariaLabel = isTwist ? 'Speed in m/s' : 'Speed in km/h';
+    setText(this.#unit, isTwist ? 'm/s' : 'km/h');
+    setText(this.#bound, guard?.mode === 'limited' ? `of ${speed(guard.speedBoundMps)}` : '');
+    const yawRate = telemetry?.yawRate ?? null;
+    setText(this.#turn, yawRate === null ? UNKNOWN : turnWords(yawRate) ?? '0');
+    setText(this.#turnBound, guard?.mode === 'limited' ? `of ${degrees(guard.bounds.yawRate)}` : '');
+    const sideways = telemetry?.sidewaysMps ?? null;
+    setText(this.#sideways, sideways === null ? UNKNOWN : sidewaysWords(sideways) ?? '0.0');
+    this.#setPoint.hidden = setPointMps === 0;
+    setText(this.#setPoint, `set ${mps(setPointMps)} m/s`);
+    this.#direction.hidden = gearAsked !== Gear.Reverse;
   }
 
   /** Shows the mode and its reason. A reason that the banner shows is not repeated. */
@@ -136,52 +178,97 @@ export class Hud {
   }
 }
 
-/** Speed below which the distances are not drawn: they would only cover the bonnet. */
-const SPEED_MIN_MPS = 0.5;
+/**
+ * Speed below which a car's distances are not drawn: they would only cover the bonnet. Other
+ * machines are slower.
+ */
+const SPEED_MIN_MPS = { car: 0.5, twist: 0.1 };
 
-/** The vehicle's track ahead, with distances from its front. */
-interface Ahead {
-  geometry: Geometry;
-  steeringAngleRad: number;
+/**
+ * Time for which the course of a machine by a twist is drawn: it stops within a metre or two, too
+ * near to judge a bend.
+ */
+const COURSE_S = 3;
+
+/** Where a moving vehicle gets before it stands. */
+export type Ahead = { geometry: Geometry } & ({
+  course: Course;
   /** Metres driven before the vehicle can react to what is seen now. */
   reactionM: number;
   /** Metres driven until standstill, if it brakes after `reactionM`. */
   stopM: number;
-}
+  /** Metres for which the course itself is drawn; 0 if it is not. */
+  courseM: number;
+} | {
+  /** Angle that a turn on the spot covers before the vehicle can react, left positive. */
+  reactionRad: number;
+  /** Angle until standstill. */
+  stopRad: number;
+});
 
 /**
- * Returns the track ahead; `null` if a value for it is unknown, or the vehicle hardly moves
- * forward.
+ * Returns the way ahead; `null` if a value for it is unknown, or the vehicle moves neither forward
+ * nor on the spot.
  */
 export function aheadOf(
   { telemetry, geometry, delayMs }: Pick<Sight, 'telemetry' | 'geometry'> & { delayMs: number | null },
 ): Ahead | null {
-  const braking = telemetry?.guard?.braking ?? null;
-  if (telemetry === null || geometry === null || delayMs === null || braking === null) return null;
+  const guard = telemetry?.guard ?? null;
+  const braking = guard?.braking ?? null;
+  if (telemetry === null || guard === null || geometry === null || delayMs === null || braking === null) return null;
   const { speedMps, steeringAngleRad, gear } = telemetry;
-  if (speedMps === null || steeringAngleRad === null || gear !== Gear.Drive || speedMps < SPEED_MIN_MPS) return null;
+  if (isTwisted(guard.motion)) return twistAhead(telemetry, geometry, delayMs);
+  if (speedMps === null || steeringAngleRad === null || gear !== Gear.Drive || speedMps < SPEED_MIN_MPS.car || geometry.wheelbase === null) return null;
   const reactionM = reactionDistance(speedMps, delayMs);
-  return { geometry, steeringAngleRad, reactionM, stopM: reactionM + brakingDistance(speedMps, braking) };
+  return {
+    geometry, course: courseOfWheels(geometry.wheelbase, steeringAngleRad), reactionM, stopM: reactionM + brakingDistance(speedMps, braking),
+    courseM: 0,
+  };
+}
+
+function twistAhead({ speedMps, sidewaysMps, yawRate, guard }: TelemetryView, geometry: Geometry, delayMs: number): Ahead | null {
+  const braking = guard?.braking ?? null;
+  if (speedMps === null || yawRate === null || braking === null) return null;
+  const moved = { forward: speedMps, sideways: sidewaysMps ?? 0, yawRate };
+  const speed = Math.hypot(moved.forward, moved.sideways);
+  if (speed < SPEED_MIN_MPS.twist) {
+    if (stands({ ...moved, forward: 0, sideways: 0 }) || braking.yaw === null) return null;
+    const reactionRad = (yawRate * delayMs) / 1000;
+    return { geometry, reactionRad, stopRad: reactionRad + Math.sign(yawRate) * brakingAngle(yawRate, braking.yaw) };
+  }
+  if (moved.forward <= 0) return null;
+  const reactionM = reactionDistance(speed, delayMs);
+  return { geometry, course: courseOfTwist(moved), reactionM, stopM: reactionM + brakingDistance(speed, braking), courseM: speed * COURSE_S };
 }
 
 /**
- * Draws the reaction distance and the braking distance after it, on flat ground ahead of a level
- * vehicle. The braking is that of a stop by the guard; a person who brakes fully stops sooner.
+ * Draws the way of the reaction and that of braking after it, on flat ground ahead of a level
+ * vehicle: along its course, or around it on the spot. The braking is that of a stop by the guard;
+ * a person who brakes fully stops sooner.
  */
 class Road {
   readonly #box = byId<SVGSVGElement>('road');
+  readonly #course = byId<SVGPolygonElement>('road-course');
   readonly #reaction = byId<SVGPolygonElement>('road-reaction');
   readonly #braking = byId<SVGPolygonElement>('road-braking');
 
   show(ahead: Ahead | null, aspect: number): void {
     this.#box.classList.toggle('gone', ahead === null);
     if (ahead === null) return;
-    const { geometry, steeringAngleRad, reactionM, stopM } = ahead;
-    const draw = (polygon: SVGPolygonElement, fromM: number, toM: number): void => {
-      const line = track(geometry, aspect, steeringAngleRad, fromM, toM);
+    const { geometry } = ahead;
+    const draw = (polygon: SVGPolygonElement, line: readonly { x: number; y: number }[]): void => {
       polygon.setAttribute('points', line.map(({ x, y }) => `${(x * 1000).toFixed(1)},${(y * 1000).toFixed(1)}`).join(' '));
     };
-    draw(this.#reaction, 0, reactionM);
-    draw(this.#braking, reactionM, stopM);
+    if ('course' in ahead) {
+      this.#box.dataset['way'] = 'course';
+      draw(this.#course, track(geometry, aspect, ahead.course, 0, ahead.courseM));
+      draw(this.#reaction, track(geometry, aspect, ahead.course, 0, ahead.reactionM));
+      draw(this.#braking, track(geometry, aspect, ahead.course, ahead.reactionM, ahead.stopM));
+    } else {
+      this.#box.dataset['way'] = 'spot';
+      draw(this.#course, []);
+      draw(this.#reaction, sweep(geometry, aspect, 0, ahead.reactionRad));
+      draw(this.#braking, sweep(geometry, aspect, ahead.reactionRad, ahead.stopRad));
+    }
   }
 }

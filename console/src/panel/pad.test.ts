@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { DeviceView } from '../input/gamepad';
-import { inputWords, stateWords } from './pad';
+import { inputWords, stateWords as wordsFor } from './pad';
 
 const VIEW: DeviceView = {
   index: 0, name: 'pad', state: 'ready', parts: [], brakeNeed: null, isRadio: false, isCalibrated: false, wasTouched: true, axes: [],
-  deadZone: 0.1,
+  deadZone: 0.1, needsCentre: false, sticks: null,
 };
 const USED: DeviceView = { ...VIEW, state: 'in use', parts: ['steering', 'throttle', 'brake'] };
 const UNKNOWN: DeviceView = { ...VIEW, state: 'not known' };
@@ -22,6 +22,8 @@ describe('the header\'s device text', () => {
   });
 });
 
+const stateWords = (view: DeviceView) => wordsFor(view, 'ackermann');
+
 describe('the state of a device', () => {
   it('describes what to do', () => {
     expect(stateWords(UNKNOWN)).toBe('Unknown device. Calibrate it to drive with it.');
@@ -29,5 +31,7 @@ describe('the state of a device', () => {
     expect(stateWords({ ...USED, brakeNeed: 'press' })).toMatch(/^In use: steering, throttle, brake\. Press the brake once/);
     expect(stateWords({ ...USED, parts: ['throttle'], brakeNeed: 'other device' })).toMatch(/No device in use has a brake/);
     expect(stateWords({ ...USED, state: 'frozen' })).toBe('It sends nothing. Move it.');
+    const lever: DeviceView = { ...USED, parts: ['steering', 'speed'], needsCentre: true };
+    expect(wordsFor(lever, 'differential')).toBe('In use: turn, speed. Release its sticks and levers once: until then they are ignored.');
   });
 });

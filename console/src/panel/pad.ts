@@ -1,5 +1,8 @@
+import type { Motion } from '../generated/kinds';
 import { ASKED, Calibration } from '../input/calibration';
 import type { DeviceView, Gamepads } from '../input/gamepad';
+import type { Part, Sticks } from '../input/mapping';
+import { isTwisted } from '../twist';
 import { byId, make, setData, setText } from './element';
 
 /** Elements of one device's entry. */
@@ -13,6 +16,8 @@ interface Line {
   forget: HTMLButtonElement;
   deadZone: HTMLInputElement;
   deadZoneLabel: HTMLElement;
+  sticks: HTMLSelectElement;
+  sticksLabel: HTMLElement;
 }
 
 /** The list of gamepads, wheels and pedals, with their state and calibration. */
@@ -67,7 +72,7 @@ export class PadPanel {
     const line = this.#lines.get(view.index) ?? this.#add(view.index);
     setData(line.item, 'state', view.state);
     setText(line.name, view.name);
-    setText(line.state, stateWords(view));
+    setText(line.state, stateWords(view, this.pads.motion));
     line.use.setAttribute('aria-pressed', String(view.parts.length > 0));
     setText(line.use, view.parts.length > 0 ? 'Set aside' : 'Use');
     line.use.disabled = view.state === 'not known' || view.state === 'unsound' || this.calibrating;
@@ -75,6 +80,9 @@ export class PadPanel {
     line.forget.disabled = !view.isCalibrated || this.calibrating;
     line.deadZoneLabel.hidden = view.deadZone === null;
     if (view.deadZone !== null && document.activeElement !== line.deadZone) line.deadZone.value = String(view.deadZone);
+    line.sticksLabel.hidden = view.sticks === null;
+    line.sticks.disabled = this.calibrating;
+    if (view.sticks !== null && document.activeElement !== line.sticks) line.sticks.value = view.sticks;
     showAxes(line.axes, view.axes);
   }
 
@@ -96,13 +104,20 @@ export class PadPanel {
       this.pads.setDeadZone(index, Number(deadZone.value));
       deadZone.blur();
     });
+    const sticks = make('select', { 'data-testid': `pad-sticks-${index}` },
+      make('option', { value: 'left' }, 'the left stick'), make('option', { value: 'both' }, 'the right stick'));
+    sticks.addEventListener('change', () => {
+      this.pads.setSticks(index, sticks.value as Sticks);
+      sticks.blur();
+    });
+    const sticksLabel = make('label', {}, 'turn by ', sticks);
     const [name, state] = [make('b'), make('span', { class: 'pad-state' })];
     const axes = make('div', { class: 'axes', 'aria-label': 'Raw axes' });
     const deadZoneLabel = make('label', {}, 'dead zone ', deadZone);
-    const buttons = make('div', { class: 'pad-buttons' }, use, calibrate, forget, deadZoneLabel);
+    const buttons = make('div', { class: 'pad-buttons' }, use, calibrate, forget, sticksLabel, deadZoneLabel);
     const item = make('li', { 'data-testid': `pad-${index}` }, name, state, axes, buttons);
     this.#list.append(item);
-    const line = { item, name, state, axes, use, calibrate, forget, deadZone, deadZoneLabel };
+    const line = { item, name, state, axes, use, calibrate, forget, deadZone, deadZoneLabel, sticks, sticksLabel };
     this.#lines.set(index, line);
     return line;
   }
@@ -110,7 +125,7 @@ export class PadPanel {
   #begin(index: number): void {
     const name = this.pads.views().find((view) => view.index === index)?.name;
     if (name === undefined) return;
-    this.#calibration = { of: new Calibration(this.pads.mapping(index)), index, name };
+    this.#calibration = { of: new Calibration(this.pads.mapping(index), this.pads.motion), index, name };
     this.#ask();
   }
 
@@ -164,16 +179,27 @@ const BRAKE_NEEDS = {
   'other device': ' No device in use has a brake: until one has, its throttle is ignored.',
 } as const;
 
-export function stateWords({ state, parts, brakeNeed, isRadio, isCalibrated }: DeviceView): string {
+export function stateWords(
+  { state, parts, brakeNeed, needsCentre, isRadio, isCalibrated }: DeviceView, motion: Motion,
+): string {
   switch (state) {
     case 'not known':
       return isRadio ? 'A radio, whose model assigns its levers. Calibrate it to drive with it.' : 'Unknown device. Calibrate it to drive with it.';
     case 'ready': return `Ready${isCalibrated ? ', calibrated' : ''}. Move it to use it.`;
-    case 'in use': return `In use: ${parts.join(', ')}.${brakeNeed === null ? '' : BRAKE_NEEDS[brakeNeed]}`;
+    case 'in use': {
+      const names = parts.map((part) => partName(part, motion)).join(', ');
+      const needs = [needsCentre ? ' Release its sticks and levers once: until then they are ignored.' : '', brakeNeed === null ? '' : BRAKE_NEEDS[brakeNeed]];
+      return `In use: ${names}.${needs.join('')}`;
+    }
     case 'set aside': return 'Set aside. Press Use to use it again.';
     case 'frozen': return 'It sends nothing. Move it.';
     case 'unsound': return 'It sends no values for its calibrated axes. Calibrate it again.';
   }
+}
+
+/** Returns the name of a part: a wheel that steers a car turns other machines. */
+function partName(part: Part, motion: Motion): string {
+  return part === 'steering' && isTwisted(motion) ? 'turn' : part;
 }
 
 function showAxes(box: HTMLElement, axes: readonly number[]): void {
