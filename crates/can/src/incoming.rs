@@ -108,15 +108,15 @@ impl Incoming {
     }
 
     /// Returns whether the message, or a signal of it that is used, has not come within the
-    /// timeout, or the mismatches have reached their maximum.
+    /// timeout, or `mismatches` has reached its maximum.
     pub(crate) fn is_lost(&self, now: Instant) -> bool {
         let late =
             |heard_at: Option<Instant>| heard_at.is_none_or(|at| now.since(at) > self.timeout);
         self.is_doubted() || late(self.heard_at) || self.uses.iter().any(|its| late(its.heard_at))
     }
 
-    /// Returns the bits of a signal; `None` if it did not come in time, or the mismatches have
-    /// reached their maximum.
+    /// Returns the bits of a signal; `None` if it did not come within the timeout, or `mismatches`
+    /// has reached its maximum.
     pub(crate) fn known(&self, its: &Use, now: Instant) -> Option<u64> {
         let is_fresh = its.heard_at.is_some_and(|at| now.since(at) <= self.timeout);
         (is_fresh && !self.is_doubted()).then_some(its.raw)

@@ -115,7 +115,8 @@ impl Owner {
 }
 
 impl Owner {
-    /// Returns whether this file belongs to the machine: a simulated car stands in for no robot.
+    /// Returns whether the machine needs the settings file `file`: every one, except that
+    /// `car.toml`, of the simulated car, is only for a machine like a car.
     pub(crate) fn has(&self, file: &str) -> bool {
         file != "car.toml" || self.machine.is_like_a_car()
     }

@@ -30,7 +30,8 @@ pub enum Deed {
     Arm,
     /// Release of the latch of this stop; the machine stays held.
     Reset(Stop),
-    /// Change from Armed, Driving or Limited to Held; refused while the machine moves.
+    /// Change from Armed, Driving or Limited to Held; only the holder may request it, and not while
+    /// the machine moves.
     Park,
     /// Takeover from the console whose newest command names this one as its successor.
     TakeOver,

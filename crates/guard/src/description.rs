@@ -270,7 +270,7 @@ impl Counts {
 pub struct Entry {
     /// Number that all entries of one description have in common; another one if any item differs.
     pub revision: Revision,
-    /// Number of items of the whole description.
+    /// Numbers of items, by kind, of the whole description.
     pub counts: Counts,
     /// Number of the item among those of its kind, from 0.
     pub index: u8,

@@ -8,7 +8,8 @@ use crate::act::{Act, Blocker, Outcome};
 /// A request to the machine for one of its actions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Request {
-    /// Number of the request, never 0 and different from the previous one.
+    /// Number by which the machine distinguishes a new request from a repeated one: never 0, and
+    /// different from that of the previous request.
     pub number: u32,
     /// Number of the action, from 0.
     pub action: u8,

@@ -114,7 +114,7 @@ pub(crate) fn length(field: &'static str, length: usize, max: usize) -> Result<(
     if length > max { Err(Error::TooLong { field, length, max }) } else { Ok(()) }
 }
 
-/// Returns a vector of strings in `builder`.
+/// Writes `strings` into `builder` and returns their vector.
 pub(crate) fn strings(
     builder: &mut FlatBufferBuilder<'static>,
     strings: &[String],

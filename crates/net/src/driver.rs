@@ -542,8 +542,8 @@ impl EventLoop {
         }
     }
 
-    /// Returns when the peer's silence requires a check; `None` without a session, and before its
-    /// peer's first datagram.
+    /// Returns when the peer has been silent for [`UNHEARD`], from which [`follow`](Self::follow)
+    /// queries the servers; `None` without a session, and before its peer's first datagram.
     fn unheard_at(&self) -> Option<Instant> {
         Some(self.sessions.present()?.heard_at()? + UNHEARD)
     }

@@ -18,7 +18,7 @@ pub(crate) struct Sieve {
 }
 
 impl Sieve {
-    /// Creates a filter that accepts these subjects.
+    /// Creates a filter that accepts facts with the subjects `about` and drops all others.
     pub(crate) fn new(about: &'static [About]) -> Self {
         Self { about, taken_at: [None; About::ALL.len()] }
     }

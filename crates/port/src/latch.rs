@@ -13,7 +13,8 @@ use tautline_guard::Latch;
 use tautline_guard::identity::Stop;
 use tautline_units::Instant;
 
-/// The guard's end of the file that keeps a latch.
+/// The guard's end of the latch of a stop: requests that the file hold it, and reports whether it
+/// does; never waits.
 #[derive(Debug)]
 pub struct Latching {
     shared: Arc<Shared>,

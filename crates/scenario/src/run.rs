@@ -17,7 +17,8 @@ use crate::traffic::Traffic;
 /// Parameters of a run.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// Seed of every random number: links, sessions, endpoints.
+    /// Seed of all random numbers of the links, the sessions and the endpoints; a session begun by
+    /// [`Step::RestartOperator`] has the seed of that step.
     pub seed: u64,
     /// Both directions of each link: up from the vehicle, which sends media, to the operator.
     pub links: Vec<Pair>,

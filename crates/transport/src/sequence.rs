@@ -19,7 +19,7 @@ pub(crate) enum Verdict {
     New,
     /// The number has arrived before.
     Replayed,
-    /// The number is too old to be covered.
+    /// The number is older than the window: whether it has arrived before is unknown.
     Stale,
 }
 

@@ -36,7 +36,8 @@ impl Ring {
         self.steps.clear();
     }
 
-    /// Returns the index of the second step with a snapshot; `None` without a second one.
+    /// Returns the index of the first step after the oldest that has a snapshot; `None` if none
+    /// has.
     fn next_snapshot(&self) -> Option<usize> {
         let mut steps = self.steps.iter().enumerate().skip(1);
         steps.find(|(_, taken)| taken.before.is_some()).map(|(place, _)| place)

@@ -62,7 +62,8 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Loads the span of a packet; with `FIRST`, `count` is less than a vector.
+    /// Loads a vector from the span of `packet`; with `FIRST`, only its first `count` bytes, then
+    /// zeros.
     #[inline(always)]
     pub(super) unsafe fn load<V: Vector, const FIRST: bool>(self, packet: *const u8) -> V {
         // SAFETY: the caller's promise that the span lies within the packet.
@@ -72,7 +73,7 @@ impl Span {
         }
     }
 
-    /// Stores the span of a packet; with `FIRST`, `count` is less than a vector.
+    /// Stores `vector` to the span of `packet`; with `FIRST`, only its first `count` bytes.
     #[inline(always)]
     pub(super) unsafe fn store<V: Vector, const FIRST: bool>(self, vector: V, packet: *mut u8) {
         // SAFETY: the caller's promise that the span lies within the packet.
@@ -82,7 +83,8 @@ impl Span {
         }
     }
 
-    /// Loads `VECTORS` consecutive vectors of a packet, the first at the span.
+    /// Loads `VECTORS` consecutive vectors of `packet`, the first at the span; `FIRST` as in
+    /// [`load`](Self::load).
     #[inline(always)]
     pub(super) unsafe fn load_all<V: Vector, const VECTORS: usize, const FIRST: bool>(
         self,
@@ -99,7 +101,8 @@ impl Span {
         }
     }
 
-    /// Stores `VECTORS` consecutive vectors of a packet, the first at the span.
+    /// Stores `VECTORS` consecutive vectors to `packet`, the first at the span; `FIRST` as in
+    /// [`store`](Self::store).
     #[inline(always)]
     pub(super) unsafe fn store_all<V: Vector, const VECTORS: usize, const FIRST: bool>(
         self,

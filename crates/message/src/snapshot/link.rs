@@ -128,7 +128,7 @@ counts! {
         bytes_received: bytes_received,
         /// Datagrams sent on the link by this end.
         datagrams_sent: datagrams_sent,
-        /// Datagrams sent by this end that the other end has reported.
+        /// Datagrams sent on the link by this end that the other end has reported as received.
         datagrams_reported: datagrams_reported,
         /// Datagrams received on the link by this end, without duplicates.
         datagrams_received: datagrams_received,

@@ -87,8 +87,9 @@ impl Client {
         Self::start_by(&[], address, server_key, identity, greeting, answer)
     }
 
-    /// Starts as [`start`](Self::start) does, and also connects over each of `links`, a session's
-    /// local ends.
+    /// Starts as [`start`](Self::start) does, but tries a path over each of `links`, a session's
+    /// local ends, in addition to the system's own route; there is one connection, over the first
+    /// path whose handshake is complete.
     ///
     /// # Errors
     /// Same as [`start`](Self::start).

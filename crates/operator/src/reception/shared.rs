@@ -153,7 +153,8 @@ impl Shared {
         lock(&self.vehicle_name).clone()
     }
 
-    /// Returns the status of the operator; `None` if a session reported its own within 250 ms.
+    /// Returns the idle status: that of the operator while no session reports one. `None` if a
+    /// session reported one in the 250 ms before `now`.
     pub(crate) fn idle_status(&self, unix_ns: u64, now: Instant) -> Option<OperatorStatus> {
         let is_told = lock(&self.told_at).is_some_and(|at| now.since(at) < IDLE_MIN);
         (!is_told).then(|| self.status(unix_ns, None))
@@ -293,8 +294,8 @@ fn default_command_age_ms() -> u64 {
 
 /// Status text while a person has to pick a vehicle.
 pub(crate) const PICK: &str = "no vehicle is picked: pick one from the list";
-/// Age of a session's status report from which the idle status is shown: more than the 100 ms
-/// between two reports.
+/// Age of a session's newest report of the operator's status from which the [idle
+/// status](Shared::idle_status) replaces it: more than the 100 ms between two reports.
 const IDLE_MIN: Duration = Duration::from_millis(250);
 
 #[cfg(test)]

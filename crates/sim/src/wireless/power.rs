@@ -28,7 +28,7 @@ impl Power {
         }
     }
 
-    /// Returns the variant with this power, if the paper has it.
+    /// Returns the variant with this received power; `None` if the paper has none.
     pub fn of_dbm(dbm: i32) -> Option<Self> {
         Self::VARIANTS.iter().copied().find(|power| power.dbm() == dbm)
     }

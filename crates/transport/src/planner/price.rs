@@ -26,7 +26,7 @@ pub(crate) struct Price {
     repair: Led,
     /// Last reported totals of units delivered and lost; `None` before the first report.
     told: Option<(u64, u64)>,
-    /// Number of recent packets that were missed with their link, exponentially decayed.
+    /// Number of recent packets missed by a failure of their link, exponentially decayed.
     failed: f64,
     /// Number of recent packets that were missed by chance, exponentially decayed.
     by_chance: f64,
@@ -58,15 +58,15 @@ impl Price {
         Target { price: self.load.log.exp(), risk, spread }
     }
 
-    /// Records a missed packet: by chance if `by_chance`, otherwise with its link.
+    /// Records a packet missed by chance if `by_chance`, otherwise by a failure of its link.
     pub(crate) fn on_missed(&mut self, by_chance: bool) {
         let count = if by_chance { &mut self.by_chance } else { &mut self.failed };
         *count += 1.0;
     }
 
-    /// Adapts both prices to the totals of units delivered and lost since the last ones; totals
-    /// older than those are ignored. Misses count for each price in proportion to the recent
-    /// packets missed with their link and by chance.
+    /// Adapts both prices to the units delivered and lost since the last totals; older totals are
+    /// ignored. Lost units are divided between the prices of load and repair in proportion to the
+    /// recent packets missed by a failure of their link and by chance.
     pub(crate) fn on_delivery_report(&mut self, delivered: u64, lost: u64) {
         let (delivered_before, lost_before) = self.told.unwrap_or((0, 0));
         if delivered < delivered_before || lost < lost_before {
@@ -116,7 +116,8 @@ const BURST: f64 = 12.0;
 const SUSTAINED: f64 = 8.0;
 /// Number of units after which a missed packet's weight is 1/e: a third of a second.
 const MISSES_MEMORY: f64 = 120.0;
-/// Number of recent packets missed by chance up to which every miss counts as one with a link.
+/// Number of recent packets missed by chance up to which every lost unit counts as caused by a
+/// failure of a link, and raises the price of load alone.
 const CHANCE_LEAST: f64 = 4.0;
 /// Maximum number of misses still to be paid off: those accepted in eleven seconds at a target of 1
 /// % and 360 units a second.

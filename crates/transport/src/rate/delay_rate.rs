@@ -413,10 +413,11 @@ fn overflows(marked: Option<Marked>) -> bool {
 const SPAN: Duration = Duration::from_millis(60);
 /// Measurement span of the latest arrival rate: from one report to the next.
 const LATEST: Duration = Duration::from_millis(9);
-/// Minimum pause in arrivals that counts as a stall, unless reports are further apart: the time of
-/// two datagrams at 500 kbit/s.
+/// Pause in arrivals from which the arrival rate during a queue is not taken for the capacity;
+/// three report intervals if those are longer. It is the time of two datagrams at 500 kbit/s.
 const PAUSE: Duration = Duration::from_millis(40);
-/// Queueing delay above which there is a queue; jitter alone causes less.
+/// Queueing delay above which there is a queue: alone for losses, and with half of the jitter added
+/// for the capacity estimate.
 const QUEUE_SEEN: Duration = Duration::from_millis(6);
 /// Queueing delay above which the rate is reduced to drain the queue.
 const QUEUE_FREE: Duration = Duration::from_millis(20);
@@ -445,24 +446,26 @@ const GROWTH_FALLEN: Duration = Duration::from_millis(350);
 const FALLEN: f64 = 0.5;
 /// Time in which the remembered maximum of the estimate falls by a factor of e.
 const FORMER_LIFE: Duration = Duration::from_secs(10);
-/// Share of the estimate above which a link counts as used.
+/// Share of the estimate above which the sending rate makes a link count as used.
 const USED_SHARE: f64 = 0.5;
-/// Share of the sent rate below which the arrival rate shows overload.
+/// Share of the sending rate below which the arrival rate shows overload, so that the link counts
+/// as used however low the sending rate.
 const LESS: f64 = 0.8;
 /// Relative difference up to which arrival and sending rates are equal, as accurate as 60 ms allow.
 const APART: f64 = 0.05;
-/// Maximum ratio of the estimate to the arrival rate.
+/// Ratio of the estimate to the arrival rate up to which the estimate grows.
 const REACH: f64 = 2.0;
-/// Factor on the estimate after a loss in the queue of competing traffic.
+/// Factor on the estimate when the queue of competing traffic overflows, as losses or marks show.
 const FOREIGN_FALL: f64 = 0.75;
 /// Growth of the estimate per second with competing traffic, as a share of its recent maximum.
 const FOREIGN_GROWTH: f64 = 0.25;
 /// Queueing time above which bytes that could have arrived indicate a beginning queue.
 const BEGINS: Duration = Duration::from_millis(4);
-/// Ratio of arrival to sending rate below which bytes that have waited longer than [`BEGINS`]
-/// indicate a beginning queue.
+/// Ratio of arrival to sending rate from which the estimate of a used link grows at full speed;
+/// below it, bytes that have waited longer than [`BEGINS`] indicate a beginning queue.
 const FULL: f64 = 0.985;
-/// Ratio of arrival to sending rate up to which the capacity estimate of a used link does not grow.
+/// Ratio of arrival to sending rate up to which the estimate of a used link does not grow beyond
+/// the arrival rate; from here to [`FULL`] its growth increases linearly.
 const STEMMED: f64 = 0.92;
 /// Queueing time above which bytes that could have arrived indicate a stall.
 const WAITING: Duration = Duration::from_millis(5);

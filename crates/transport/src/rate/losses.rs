@@ -75,7 +75,8 @@ pub(super) enum News {
     Overflow,
 }
 
-/// Input of the classification from one report.
+/// Values of one delivery report, from which [`Losses`] decides whether losses are random or those
+/// of an overflowing queue.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shown {
     /// Time from the first to the last send time in a new run of missing datagrams.

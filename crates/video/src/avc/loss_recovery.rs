@@ -5,7 +5,8 @@ use crate::Error;
 /// Methods by which a strip's encoder recovers from a lost slice.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum LossRecovery {
-    /// An IDR for each recovery from a loss, as at the receiver's keyframe request.
+    /// An IDR after each reported loss ([`Refresh::Recover`](crate::Refresh::Recover)), as after a
+    /// receiver's keyframe request.
     #[default]
     Idr,
     /// Intra refresh: a contiguous band of intra macroblocks that crosses the strip every `period`

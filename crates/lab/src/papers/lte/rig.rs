@@ -64,7 +64,7 @@ pub(super) fn footage(run: &Run<'_>) -> Result<Footage> {
     Footage::simulated(size, RATE, run.choose(12, 60), run.seed)?.with_noise(run.seed)
 }
 
-/// Parameters of a rig.
+/// Parameters of a rig: a vehicle's camera and encoders, in real time, without a network.
 #[derive(Clone, Copy)]
 pub(super) struct Rig {
     pub(super) backend: Backend,
@@ -114,7 +114,7 @@ impl Behind {
     }
 }
 
-/// Results of a rig.
+/// Slices that a rig coded, and the number of those it missed.
 pub(super) struct Watched {
     /// All slices, in readout order.
     pub(super) passages: Vec<Passage>,

@@ -50,7 +50,8 @@ impl Intervals {
         })
     }
 
-    /// Sends the next interval.
+    /// Sends the source packets and the repair packet of the next interval, and returns the totals
+    /// after it.
     pub(super) fn next(&mut self) -> Result<Interval> {
         let mut is_hit = false;
         for _ in 0..self.sources {

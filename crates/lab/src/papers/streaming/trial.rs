@@ -63,8 +63,8 @@ impl Trial {
         Ok(all)
     }
 
-    /// Sends for `slots` slots by sessions without feedback, and again slot by slot with the losses
-    /// of the sessions. The first result covers as many units as the second delivered.
+    /// Returns two transfers of `slots` slots without feedback: first by sessions, limited to as
+    /// many units as the second delivers; then slot by slot, with the losses that the sessions had.
     ///
     /// # Errors
     /// As [`Trial::files_by_sessions`].

@@ -482,7 +482,8 @@ fn try_devices() -> Result<()> {
     Device::make("try", &namespace).map(drop)
 }
 
-/// Removes the namespaces of killed processes.
+/// Removes the network namespaces that earlier processes of this program left when they were
+/// killed.
 fn remove_left() {
     let names = std::fs::read_dir(NAMESPACES).into_iter().flatten().flatten();
     let names = names.filter_map(|entry| entry.file_name().into_string().ok());

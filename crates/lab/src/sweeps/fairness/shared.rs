@@ -37,7 +37,7 @@ pub(super) struct Trail {
     pub(super) begun: Instant,
     /// Bytes of each flow that entered the queue, headers included, per [`BIN`].
     pub(super) carried: [Vec<u64>; 2],
-    /// One or two sessions.
+    /// Observations of the one or two flows that are sessions.
     pub(super) sessions: Vec<Session>,
     /// Digest of all events.
     pub(super) digest: u64,

@@ -32,20 +32,20 @@ pub struct Summary {
     pub missed: f64,
     /// Bytes on the wire over the payload of the units on time, median over the runs.
     pub overhead: f64,
-    /// 99th percentile of the delay, median over the runs, ms.
+    /// 99th percentile of the delay of delivered units, in time or not; median over the runs, ms.
     pub delay_p99_ms: f64,
-    /// Longest gap of all runs, ms.
+    /// Longest time without a unit on time, of all runs, ms.
     pub gap_ms: f64,
     /// Share of the time with a zero budget, mean of the runs.
     pub paused: f64,
-    /// Time to detect the cut, median over the runs that used the cut link, ms; NaN without such a
-    /// run.
+    /// Time from the cut to the last media datagram sent on the cut link, median over the runs that
+    /// used that link, ms; NaN without such a run.
     pub notice_ms: f64,
-    /// Time to recover from the cut, median over the runs that used the cut link, ms; NaN without
-    /// such a run.
+    /// Time from the return of the cut link until it carries half of its former rate, median over
+    /// the runs that used that link, ms; NaN without such a run.
     pub recover_ms: f64,
-    /// Number of units missed more than one deadline after the cut, over all runs; `None` if
-    /// nothing was cut.
+    /// Number of units missed among those sent from one deadline after the cut until the link's
+    /// return, over all runs; `None` if nothing was cut.
     pub missed_beyond: Option<u64>,
     /// Goodput relative to that of the best combo that codes 4 of 9; NaN if none was run.
     pub ratio: f64,

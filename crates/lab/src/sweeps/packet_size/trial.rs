@@ -41,7 +41,7 @@ pub struct Round {
 pub struct Trial {
     /// The size tried.
     pub size: Size,
-    /// The rounds; at least one.
+    /// Observations of each round with this size; at least one.
     pub rounds: Vec<Round>,
 }
 

@@ -37,7 +37,7 @@ pub(super) struct Arrival {
 /// Capture time of a picture, on the machine's monotonic clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Capture {
-    /// Best estimate of the start of capture.
+    /// Best estimate of the start of exposure.
     pub(super) at: Duration,
     /// Fault of the driver's timestamp; `None` if it is plausible or missing.
     pub(super) fault: Option<Fault>,

@@ -60,7 +60,8 @@ struct Drive {
     car: SimulatedCar,
     guard: Guard,
     status: Option<Status>,
-    /// Input that the guard has not received yet.
+    /// Input for the guard's next step: the machine's newest state and the newest proposal; empty
+    /// after each step.
     input: Input,
     person: Person,
     network: Network,
