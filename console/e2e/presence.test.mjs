@@ -145,7 +145,7 @@ test('a refused arming shows why and is not repeated', async () => {
   const { act } = await commandWhere((command) => command.act?.deed === ARM);
   const THROTTLE_PRESSED = 10;
   standIn.guard = { mode: HELD, report: { console: consoleNumber(), number: act.number, outcome: 2 + THROTTLE_PRESSED } };
-  await page.locator('#banner-detail', { hasText: 'Release the throttle' }).waitFor({ timeout: 2_000 });
+  await page.locator('#banner-detail', { hasText: 'Release throttle, keys and sticks' }).waitFor({ timeout: 2_000 });
   await commandWhere((command) => command.act === null);
 });
 

@@ -13,7 +13,7 @@ import { Banner, STALE_MS, type Action, recorderTrouble } from './panel/banner';
 import { Counts } from './panel/counts';
 import { Dials } from './panel/dials';
 import { Drops } from './panel/drops';
-import { byId, setData } from './panel/element';
+import { byId, setData, unfocusClicked } from './panel/element';
 import { Details, Figures } from './panel/figures';
 import { Fleet } from './panel/fleet';
 import { Header } from './panel/header';
@@ -112,6 +112,7 @@ class Console {
     };
     draw();
     this.#watchPresence();
+    unfocusClicked();
     // Independent of the worker's ticks: if they stop, the page must show it.
     setInterval(() => this.#render(), RENDER_MS);
   }

@@ -240,6 +240,7 @@ describe('a machine that a twist moves', () => {
     ['the guard is silent', () => person.observe({ guard: null }, 1)],
     ['another vehicle is picked', () => person.forget()],
     ['this page may only watch', () => { person.mayAct = false; }],
+    ['Space was tapped between two ticks', () => { key('keydown', 'Space'); key('keyup', 'Space'); }],
     ['telemetry is not live', () => { person.command(null, false, 0.02); }],
   ])('keeps no held speed once %s', (_, happen) => {
     person.speed.mode = 'set point';

@@ -80,6 +80,10 @@ export class Person {
     this.#keyboard = new Keyboard(window, {
       press: (press) => this.press(press),
       touched: () => this.takeUp(),
+      braked: () => {
+        this.seat.zeroSpeed();
+        this.pads.disarm();
+      },
       metaKey: () => {
         this.leave('meta key');
         this.events.urgent();

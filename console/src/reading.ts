@@ -128,7 +128,9 @@ function guardOf(frame: StatusFrame): GuardView {
   };
 }
 
-/** Returns the limits now. Backwards the guard allows less, as it is set, and limits the command. */
+/**
+ * Returns the limits now. Backwards the guard may allow less than forwards; it limits the command.
+ */
 function boundsOf({ speedBoundMps, sidewaysBoundMps, yawRateBound }: StatusFrame): Bounds {
   const bound = (value: number): number => Math.max(0, value);
   return { forward: bound(speedBoundMps), back: bound(speedBoundMps), sideways: bound(sidewaysBoundMps), yawRate: bound(yawRateBound) };

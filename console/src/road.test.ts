@@ -100,7 +100,7 @@ describe('the track', () => {
 });
 
 describe('the course of a twist', () => {
-  it('turns by yaw rate over speed, around a point beside the machine', () => {
+  it('turns by yaw rate over speed, around a point to its left', () => {
     // 1 m/s and 0.5 rad/s: a circle of 2 m.
     const half = along(courseOfTwist({ forward: 1, sideways: 0, yawRate: 0.5 }), 2 * Math.PI);
     expect([half.ahead, half.left, half.heading]).toEqual([expect.closeTo(0), expect.closeTo(4), expect.closeTo(Math.PI)]);
@@ -145,7 +145,7 @@ describe('the geometry', () => {
 
   it('is read by name', () => expect(geometryOf([{ name: 'cones hit', number: 0 }, ...told])).toEqual(CAMERA));
 
-  it('has no wheelbase if none is told', () => {
+  it('has no wheelbase if the vehicle reports none', () => {
     expect(geometryOf(told.filter(({ name }) => name !== 'wheelbase'))).toEqual({ ...CAMERA, wheelbase: null });
   });
 

@@ -26,7 +26,7 @@ export interface Geometry {
 export interface Course {
   /** Change of the heading in rad per metre, left positive. */
   curvature: number;
-  /** Direction of travel relative to the heading in rad, left positive; 0 but for sideways motion. */
+  /** Direction of travel relative to the heading in rad, left positive. */
   drift: number;
 }
 

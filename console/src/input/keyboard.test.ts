@@ -4,7 +4,7 @@ import { Keyboard, keysOf } from './keyboard';
 
 type Told = Partial<Pick<KeyboardEvent, 'repeat' | 'ctrlKey' | 'metaKey' | 'altKey' | 'key'>> & { target?: unknown };
 
-const events = { press: vi.fn(), touched: vi.fn(), metaKey: vi.fn() };
+const events = { press: vi.fn(), touched: vi.fn(), braked: vi.fn(), metaKey: vi.fn() };
 let listeners: Record<string, (event: unknown) => void>;
 let keyboard: Keyboard;
 
@@ -33,6 +33,14 @@ describe('held keys', () => {
     fire('keyup', 'KeyW');
     expect(keyboard.keys()).toMatchObject({ forward: false, left: true });
     expect(events.touched).toHaveBeenCalledTimes(2);
+  });
+
+  it('report the full brake at once, even if it is up again before they are read', () => {
+    fire('keydown', 'ArrowDown');
+    fire('keydown', 'Space');
+    fire('keyup', 'Space');
+    expect(events.braked).toHaveBeenCalledOnce();
+    expect(keyboard.keys().hardBrake).toBe(false);
   });
 
   it('must be pressed again after a release of all keys', () => {

@@ -11,6 +11,8 @@ export interface KeyEvents {
   press(press: Press): void;
   /** Called for any driving key: the page evidently has the focus. */
   touched(): void;
+  /** Called when the full brake goes down, which may be up again before the keys are read. */
+  braked(): void;
   /**
    * Called for a Meta key: while it is down, browsers and window managers withhold key-up events.
    */
@@ -151,6 +153,7 @@ export class Keyboard {
       if (event.repeat) return;
       this.#down.add(event.code);
       if (held !== 'dead-man') this.events.touched();
+      if (held === 'hardBrake') this.events.braked();
     } else if (press !== undefined) {
       event.preventDefault();
       if (!event.repeat) this.events.press(press);

@@ -1,7 +1,7 @@
 import type { Bounds } from '../twist';
 import { RELEASED } from './device';
 
-/** How a person sets the speed: by how far a control is held, or as a held speed. */
+/** Way to set the speed: by how far a control is held, or as a speed that stays. */
 export type SpeedMode = 'stick' | 'set point';
 
 /** Part of the bound by which a full control changes the held speed in a second. */

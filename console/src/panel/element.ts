@@ -24,6 +24,17 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/**
+ * Takes the focus from every button and heading that is clicked: with the focus, Space would press
+ * it again instead of the brake.
+ */
+export function unfocusClicked(): void {
+  document.addEventListener('click', (event) => {
+    // A click by the keyboard has no detail: that person moves the focus by keys.
+    if (event.detail > 0) (event.target as Element | null)?.closest<HTMLElement>('button, summary')?.blur();
+  });
+}
+
 /** Converts a name to a part of an id. */
 export function slug(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]+/g, '-');

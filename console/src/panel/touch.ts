@@ -3,13 +3,13 @@ import type { SpeedMode } from '../input/set-point';
 import { type Side, TRAVEL_PX, type Touch } from '../input/touch';
 import { byId, setData, setText } from './element';
 
-/** What each thumb does, by the kind of the machine. */
+/** Function of each thumb, by the kind of the machine. */
 const WORDS: Readonly<Record<Motion, Readonly<Record<Side, string>>>> = {
   ackermann: { left: 'throttle, brake', right: 'steering' },
   differential: { left: 'speed', right: 'turn' },
   omni: { left: 'move', right: 'turn' },
 };
-/** Directions in which each thumb counts. */
+/** Directions that count of each thumb. */
 const WAYS: Readonly<Record<Motion, Readonly<Record<Side, string>>>> = {
   ackermann: { left: 'vertical', right: 'horizontal' },
   differential: { left: 'vertical', right: 'horizontal' },
