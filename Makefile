@@ -1,4 +1,4 @@
-# make demo    drive a simulated car in the browser       PORT=8080 CLIP=file.mp4 LINKS=lte-driving RATE=60
+# make demo    drive a simulated machine in the browser   MACHINE=car|robot|rover|cart PORT=8080 CLIP=file.mp4 LINKS=lte-driving RATE=60
 # make test    everything that must hold, as CI runs it
 # make bench   speed of the parts, the erasure codes compared with others
 # make bench-relay   CPU time of a relay for 8 Gbit, compared with coturn
@@ -63,7 +63,7 @@ help:
 
 demo: build
 	@$(if $(CLIP),./setup ffmpeg)
-	@$(BINARY) demo --console 127.0.0.1:$(PORT) --links $(LINKS) $(if $(CLIP),--clip "$(CLIP)") $(if $(RATE),--pictures-per-second $(RATE))
+	@$(BINARY) demo --console 127.0.0.1:$(PORT) --links $(LINKS) $(if $(CLIP),--clip "$(CLIP)") $(if $(MACHINE),--machine $(MACHINE)) $(if $(RATE),--pictures-per-second $(RATE))
 
 test: ahead lint deny unit browser
 

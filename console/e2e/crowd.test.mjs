@@ -20,7 +20,7 @@ let carsMetrics;
 
 before(async () => {
   demo = await startDemo(['--links', 'lan', '--pictures-per-second', '20']);
-  const settings = await readFile(new Processes(demo).settings('car'), 'utf8');
+  const settings = await readFile(new Processes(demo).settings('machine'), 'utf8');
   carsMetrics = `http://${/^metrics = "([^"]*)"/m.exec(settings)[1]}/metrics`;
   browser = await launchBrowser();
   page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
@@ -113,6 +113,6 @@ async function brake() {
 
 async function car() {
   const text = await (await fetch(carsMetrics)).text();
-  const number = (name) => Number(new RegExp(`^tautline_car_${name} (\\S+)$`, 'm').exec(text)[1]);
+  const number = (name) => Number(new RegExp(`^tautline_machine_${name} (\\S+)$`, 'm').exec(text)[1]);
   return { speed: number('speed_metres_per_second'), hazard: number('hazard') };
 }

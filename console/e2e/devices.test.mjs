@@ -147,8 +147,8 @@ test('the guard brakes for a frozen pad, not for one held still', async () => {
     // This tests inputs: late pictures and frames on a busy machine must not stop the vehicle.
     await appendFile(processes.settings('guard'), '[guard.latency]\nloop_age_full_ms = 1000\nloop_age_max_ms = 2000\n' +
       'picture_age_max_ms = 900\ncommand_timeout_ms = 900\nproposal_timeout_ms = 100\nmachine_timeout_ms = 100\nstep_gap_max_ms = 100\n');
-    await appendFile(processes.settings('car'), 'control_timeout_ms = 100\n');
-    for (const name of ['car', 'guard']) {
+    await appendFile(processes.settings('machine'), 'control_timeout_ms = 100\n');
+    for (const name of ['machine', 'guard']) {
       await processes.kill(name);
       processes.start(name);
     }

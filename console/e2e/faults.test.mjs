@@ -53,14 +53,14 @@ before(async () => {
   processes = new Processes(demo);
   const setting = async (name, key) =>
     new RegExp(`^${key} = "([^"]*)"`, 'm').exec(await readFile(processes.settings(name), 'utf8'))[1];
-  carsMetrics = `http://${await setting('car', 'metrics')}/metrics`;
+  carsMetrics = `http://${await setting('machine', 'metrics')}/metrics`;
   linksControl = await setting('emulate', 'control');
   // This does not test how fast a silent process is detected, since the machine is shared with a
   // browser.
   await appendFile(processes.settings('guard'), '[guard.latency]\nproposal_timeout_ms = 100\n' +
     'machine_timeout_ms = 100\nstep_gap_max_ms = 100\n');
-  await appendFile(processes.settings('car'), 'control_timeout_ms = 100\n');
-  for (const name of ['car', 'guard']) {
+  await appendFile(processes.settings('machine'), 'control_timeout_ms = 100\n');
+  for (const name of ['machine', 'guard']) {
     await processes.kill(name);
     processes.start(name);
   }
@@ -141,7 +141,7 @@ for (const { name, signal, isLong, ...found } of FAULTS) {
  */
 const PAUSES = [100, 1_000, 5_000];
 /** Processes, and how long each may count as alive in s. */
-const PAUSED = { vehicle: SILENCE, operator: PICTURE, guard: SILENCE, car: SILENCE, emulate: PICTURE };
+const PAUSED = { vehicle: SILENCE, operator: PICTURE, guard: SILENCE, machine: SILENCE, emulate: PICTURE };
 
 for (const [name, alive] of Object.entries(PAUSED)) {
   for (const ms of PAUSES) {
@@ -150,7 +150,7 @@ for (const [name, alive] of Object.entries(PAUSED)) {
       await drive();
       processes.signal(name, 'SIGSTOP');
       // A paused car tells nothing of itself.
-      const isSeen = name !== 'car' && ms > 1_000 * alive;
+      const isSeen = name !== 'machine' && ms > 1_000 * alive;
       const [, distance] = await Promise.allSettled([
         sleep(ms).then(() => processes.signal(name, 'SIGCONT')), isSeen ? stands(alive) : undefined,
       ]);
@@ -402,7 +402,7 @@ function cause() {
  */
 async function car() {
   const text = await (await fetch(carsMetrics)).text();
-  const number = (name) => Number(new RegExp(`^tautline_car_${name} (\\S+)$`, 'm').exec(text)[1]);
+  const number = (name) => Number(new RegExp(`^tautline_machine_${name} (\\S+)$`, 'm').exec(text)[1]);
   return {
     speed: number('speed_metres_per_second'), odometer: number('odometer_metres'),
     parkingBrake: number('parking_brake'), hazard: number('hazard'),

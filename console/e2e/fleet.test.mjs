@@ -25,7 +25,7 @@ before(async () => {
   // The mule is like car-1, with a key of its own.
   mkdirSync(join(home, 'mule'));
   const mule = execFileSync(BINARY, ['keys', 'new', join(home, 'mule', 'vehicle.key')], { encoding: 'utf8' }).match(/[0-9a-f]{64}/)[0];
-  for (const file of ['guard', 'car']) writeFileSync(join(home, 'mule', `${file}.toml`), settings('vehicle', file));
+  for (const file of ['guard', 'machine']) writeFileSync(join(home, 'mule', `${file}.toml`), settings('vehicle', file));
   const places = { 'car-1': 'north yard', mule: 'gate 3' };
   for (const [name, at] of [['car-1', 'vehicle'], ['mule', 'mule']]) {
     const own = settings('vehicle').replace('"car-1"', `"${name}"`);
@@ -41,7 +41,7 @@ before(async () => {
   start('switchboard', join(home, 'switchboard', 'switchboard.toml'));
   for (const at of ['vehicle', 'mule']) {
     start('guard', join(home, at, 'guard.toml'));
-    start('car', join(home, at, 'car.toml'));
+    start('machine', join(home, at, 'machine.toml'));
     start('vehicle', join(home, at, 'own.toml'));
   }
   operator = start('operator', join(home, 'operator', 'operator.toml'));

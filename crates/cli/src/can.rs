@@ -21,8 +21,8 @@ use tautline_port::serve;
 
 use self::bus::exchange;
 use self::machine::{BusMachine, Shown};
-use crate::car::control_timeout;
 use crate::folders::Folders;
+use crate::machine::control_timeout;
 use crate::settings::right;
 use crate::stop;
 use crate::thread::Thread;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use tautline_blackbox::drives;
+use tautline_vehicle::SimulatedMachine;
 
 use crate::coding::Coding;
 use crate::local_system::{Links, LocalSystem, Setup};
@@ -13,9 +14,9 @@ use crate::operator::OPEN;
 use crate::source::Source;
 use crate::stop;
 
-/// Drive a simulated car in the browser over emulated mobile links.
+/// Drive a simulated machine in the browser over emulated mobile links.
 ///
-/// Starts switchboard, emulated links, guard, car, vehicle and operator as separate processes on
+/// Starts switchboard, emulated links, guard, machine, vehicle and operator as separate processes on
 /// this machine and prints the address to open. Ctrl-C ends all of them.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
@@ -29,6 +30,10 @@ pub(crate) struct Demo {
     /// Links between vehicle and operator
     #[arg(long, value_enum, default_value = "lte-driving")]
     links: Links,
+    /// Simulated machine: car, robot on two wheels, rover on tracks, or cart that also drives
+    /// sideways
+    #[arg(long, value_name = "KIND", default_value_t)]
+    machine: SimulatedMachine,
     #[command(flatten)]
     source: Source,
     /// Pictures per second of the simulated camera, 1 to 60 [default: 60, or 30 on fewer than 4
@@ -62,6 +67,7 @@ impl Demo {
             console: self.console,
             console_names: self.console_names,
             links: self.links,
+            machine: self.machine,
             source: self.source.absolute()?,
             pictures_per_second: self.pictures_per_second.unwrap_or_else(fitting_rate),
             record: absolute(self.record)?,

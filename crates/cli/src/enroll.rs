@@ -89,10 +89,9 @@ impl Enroll {
                 let answers = self.owner.clone().ask()?;
                 let (owner, is_dead_man_required) = answers.settings()?;
                 let blanks = answers.blanks_words()?.map_or_else(String::new, |it| it + "\n");
-                for (file, text) in vehicle_files(&name, host, server, &keys, &owner) {
-                    if self.owner.has(file) {
-                        put(&self.folder.join(file), &text)?;
-                    }
+                let machine = answers.stand_in();
+                for (file, text) in vehicle_files(&name, host, server, &keys, &owner, machine) {
+                    put(&self.folder.join(file), &text)?;
                 }
                 if !keys.is_empty() {
                     let file = self.folder.join("vehicle.toml");
@@ -100,9 +99,9 @@ impl Enroll {
                 }
                 let steps = format!(
                     "tautline guard --config {folder}/guard.toml\n  \
-                     tautline car --config {folder}/car.toml\n  \
+                     tautline machine --config {folder}/machine.toml\n  \
                      tautline vehicle --config {folder}/vehicle.toml\n\
-                     or all at once, with a simulated car as long as car.toml is there: tautline up {folder}\n{blanks}{}",
+                     or all at once, with a simulated machine as long as machine.toml is there: tautline up {folder}\n{blanks}{}",
                     dead_man_words(is_dead_man_required)
                 );
                 ("vehicle", steps)

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use tautline_transport::crypto::PublicKey;
+use tautline_vehicle::SimulatedMachine;
 
 use crate::owner::Owner;
 use crate::{keys, settings};
@@ -134,10 +135,9 @@ impl Init {
                     switchboard,
                     &[operator],
                     &self.owner.settings()?.0,
+                    self.owner.stand_in(),
                 ) {
-                    if self.owner.has(file) {
-                        write(&format!("vehicle/{file}"), text)?;
-                    }
+                    write(&format!("vehicle/{file}"), text)?;
                 }
                 let file = self.folder.join("vehicle/vehicle.toml");
                 settings::read::<tautline_vehicle::Config>(&file)?.validate()?;
@@ -172,9 +172,9 @@ impl Init {
             "Keys and settings are in {folder}, a folder a machine. Copy each to its machine (scp -rp) and keep\n\
              no copy: anyone with a key file can act as that machine. Then:\n\
              At {}:\n  tautline switchboard --config {folder}/switchboard/switchboard.toml\n{relay}\
-             In the vehicle, the guard first; a simulated car, or your machine's adapter, is behind it:\n  \
+             In the vehicle, the guard first; a simulated machine, or your machine's adapter, is behind it:\n  \
              tautline guard --config {folder}/vehicle/guard.toml\n  \
-             tautline car --config {folder}/vehicle/car.toml\n  \
+             tautline machine --config {folder}/vehicle/machine.toml\n  \
              tautline vehicle --config {folder}/vehicle/vehicle.toml\n\
              At the operator's desk; open the address that it prints:\n  \
              tautline operator --config {folder}/operator/operator.toml\n\
@@ -220,13 +220,14 @@ impl std::fmt::Display for Host {
 }
 
 /// Returns the texts of a vehicle's settings files, each with the file's name; `owner` is appended
-/// to the guard's.
+/// to the guard's. A simulated `machine` stands in for the vehicle's own.
 pub(crate) fn vehicle_files(
     name: &str,
     host: &Host,
     switchboard: PublicKey,
     operators: &[PublicKey],
     owner: &str,
+    machine: SimulatedMachine,
 ) -> [(&'static str, String); 3] {
     let operators: Vec<String> = operators.iter().map(PublicKey::to_string).collect();
     let vehicle = format!(
@@ -234,7 +235,8 @@ pub(crate) fn vehicle_files(
          name = {}\nkey = \"vehicle.key\"\nepoch = \"epoch\"\n\
          switchboard = {}\nswitchboard_key = \"{switchboard}\"\noperators = {operators:?}\n\
          # One per modem; without it, one link by the default route:\n\
-         # links = [\"wwan0\", \"wwan1\"]\nguard = \"./vehicle.sock\"\n",
+         # links = [\"wwan0\", \"wwan1\"]\nguard = \"./vehicle.sock\"\n\
+         # What the simulated camera is on, until another source of pictures is set:\nmachine = \"{machine}\"\n",
         quoted(name),
         quoted(&host.to_string())
     );
@@ -244,8 +246,11 @@ pub(crate) fn vehicle_files(
          key = \"vehicle.key\"\n[blackbox]\nfolder = \"blackbox\"\n"
             .to_owned();
     guard += owner;
-    let car = "# A simulated car in the machine's place.\nguard = \"./machine.sock\"\n";
-    [("vehicle.toml", vehicle), ("guard.toml", guard), ("car.toml", car.to_owned())]
+    let simulated = format!(
+        "# A simulated machine in the place of yours: remove this file when yours is there.\n\
+         kind = \"{machine}\"\nguard = \"./machine.sock\"\n"
+    );
+    [("vehicle.toml", vehicle), ("guard.toml", guard), ("machine.toml", simulated)]
 }
 
 /// Returns a text for the owner: whether driving requires a dead-man input, and where to set that.
@@ -336,7 +341,10 @@ mod tests {
         let host = Host::parse("switchboard.example").unwrap();
         let (switchboard, operators) = (key(1), [key(2), key(3)]);
         for name in ["car-1", "Käfer \"7\"", "it's\\", "\"\"\"", "'''", "# off", "a = 1", " "] {
-            let [(_, vehicle), ..] = vehicle_files(name, &host, switchboard, &operators, "");
+            let [(_, vehicle), ..] = {
+                let machine = SimulatedMachine::Rover;
+                vehicle_files(name, &host, switchboard, &operators, "", machine)
+            };
             let config: tautline_vehicle::Config = toml::from_str(&vehicle).unwrap();
             assert_eq!((&*config.name, &*config.switchboard), (name, "switchboard.example:7443"));
             assert_eq!(config.operators, operators.map(|key| key.to_string()));

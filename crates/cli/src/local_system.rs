@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal};
 use tautline_net::free_port;
 use tautline_transport::crypto::PublicKey;
+use tautline_vehicle::SimulatedMachine;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpStream;
@@ -31,6 +32,8 @@ pub(crate) struct Setup {
     pub(crate) console_names: Vec<String>,
     /// Preset of the emulated links.
     pub(crate) links: Links,
+    /// Simulated machine.
+    pub(crate) machine: SimulatedMachine,
     /// Source of pictures that replaces the simulated camera.
     pub(crate) source: Source,
     /// Pictures per second of the simulated camera.
@@ -338,15 +341,15 @@ impl Plan {
                 "vehicle = {vehicle_side:?}\nmachine = {machine_side:?}\nlatch = {:?}\n{}{}{SIMULATED}",
                 folder.join("latch"),
                 blackbox.unwrap_or_default(),
-                Preset::Simulated.settings(&[])
+                Preset::simulated(setup.machine)
             ),
         )?;
-        let car_metrics = port()?;
+        let machine_metrics = port()?;
         write(
-            "car",
+            "machine",
             format!(
-                "guard = {machine_side:?}\nseed = {}\nmetrics = \"{car_metrics}\"\n",
-                setup.seed
+                "kind = \"{}\"\nguard = {machine_side:?}\nseed = {}\nmetrics = \"{machine_metrics}\"\n",
+                setup.machine, setup.seed
             ),
         )?;
         let common =
@@ -355,8 +358,9 @@ impl Plan {
             "vehicle",
             format!(
                 "name = \"{VEHICLE}\"\nkey = {vehicle_key:?}\nepoch = {epoch:?}\n{common}\
-                 operators = [\"{operator}\"]\nlinks = [\"127.0.0.1:0\"]\nguard = {vehicle_side:?}\nseed = {}\n\
+                 operators = [\"{operator}\"]\nlinks = [\"127.0.0.1:0\"]\nguard = {vehicle_side:?}\nmachine = \"{}\"\nseed = {}\n\
                  pictures_per_second = {:?}\nmetrics = \"{metrics}\"\n{}{}",
+                setup.machine,
                 setup.seed,
                 setup.pictures_per_second,
                 setup.coding.to_toml(),
@@ -407,7 +411,7 @@ fn emulate_settings(
     links.fold(head, |text, link| text + &link)
 }
 
-/// Guard settings of a simulated car, which endangers no one: a person who tries the system need
+/// Guard settings of a simulated machine, which endangers no one: a person who tries the system need
 /// not hold a dead-man input.
 const SIMULATED: &str = "[guard.presence]\ndead_man_required = false\n";
 /// Maximum number of the operator's lines that wait to be printed; further ones are dropped.

@@ -7,7 +7,6 @@ mod output;
 
 mod blackbox;
 mod can;
-mod car;
 mod coding;
 mod demo;
 mod doctor;
@@ -44,6 +43,7 @@ mod switchboard;
 mod thread;
 mod up;
 mod vehicle;
+mod view;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -61,14 +61,14 @@ struct Tautline {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Drive a simulated car in the browser over emulated mobile links
+    /// Drive a simulated machine in the browser over emulated mobile links
     Demo(demo::Demo),
     /// Run the vehicle's side: camera, uplink, and proposals to the guard
     Vehicle(vehicle::Vehicle),
     /// Run the guard between a vehicle and its machine: it alone moves and stops the machine
     Guard(guard::Guard),
-    /// Run a simulated car behind the guard's port, like any other machine
-    Car(car::Car),
+    /// Run a simulated machine behind the guard's port, like any other
+    Machine(machine::Simulated),
     Can(can::Can),
     /// Run the operator's side: downlink, commands and the browser console
     Operator(operator::Operator),
@@ -116,7 +116,7 @@ fn main() -> ExitCode {
         | Command::Blackbox(_) => "warn",
         Command::Vehicle(_)
         | Command::Guard(_)
-        | Command::Car(_)
+        | Command::Machine(_)
         | Command::Can(_)
         | Command::Operator(_)
         | Command::Switchboard(_)
@@ -141,7 +141,7 @@ fn main() -> ExitCode {
         Command::Demo(demo) => stop::block_on(demo.run()),
         Command::Vehicle(vehicle) => stop::block_on(vehicle.run()),
         Command::Guard(guard) => stop::block_on(guard.run()),
-        Command::Car(car) => stop::block_on(car.run()),
+        Command::Machine(machine) => stop::block_on(machine.run()),
         Command::Can(can) => stop::block_on(can.run()),
         Command::Operator(operator) => stop::block_on(operator.run()),
         Command::Switchboard(switchboard) => stop::block_on(switchboard.run()),

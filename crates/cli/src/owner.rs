@@ -4,6 +4,7 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use tautline_vehicle::SimulatedMachine;
 
 use crate::preset::{self, Preset};
 
@@ -115,10 +116,9 @@ impl Owner {
 }
 
 impl Owner {
-    /// Returns whether the machine needs the settings file `file`: every one, except that
-    /// `car.toml`, of the simulated car, is only for a machine like a car.
-    pub(crate) fn has(&self, file: &str) -> bool {
-        file != "car.toml" || self.machine.is_like_a_car()
+    /// Returns the simulated machine that drives in the place of the owner's.
+    pub(crate) fn stand_in(&self) -> SimulatedMachine {
+        self.machine.stand_in()
     }
 
     /// Returns a text for the owner if numbers are still to be filled in.

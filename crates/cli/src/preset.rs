@@ -2,6 +2,9 @@
 
 use clap::ValueEnum;
 use tautline_guard::{Config, ConfigError};
+use tautline_vehicle::SimulatedMachine;
+
+use crate::machine::kind;
 
 /// A kind of machine whose settings `init` writes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, ValueEnum)]
@@ -35,11 +38,26 @@ impl Preset {
         self.text().lines().map(line).collect()
     }
 
-    /// Returns whether the simulated car drives as a machine of this kind does.
-    pub(crate) fn is_like_a_car(self) -> bool {
+    /// Returns the sections of the guard's settings with the numbers of the test track's machine of
+    /// this kind: complete.
+    pub(crate) fn simulated(machine: SimulatedMachine) -> String {
+        let config = kind(machine).settings();
+        let preset = match machine {
+            SimulatedMachine::Car => Self::Simulated,
+            SimulatedMachine::Robot => Self::Robot,
+            SimulatedMachine::Rover => Self::Rover,
+            SimulatedMachine::Cart => Self::Cart,
+        };
+        preset.settings(&numbers(&config))
+    }
+
+    /// Returns the simulated machine that stands in for one of this kind.
+    pub(crate) fn stand_in(self) -> SimulatedMachine {
         match self {
-            Self::Simulated | Self::Car => true,
-            Self::Robot | Self::Rover | Self::Cart => false,
+            Self::Simulated | Self::Car => SimulatedMachine::Car,
+            Self::Robot => SimulatedMachine::Robot,
+            Self::Rover => SimulatedMachine::Rover,
+            Self::Cart => SimulatedMachine::Cart,
         }
     }
 
@@ -91,6 +109,23 @@ pub(crate) fn blanks(config: &Config) -> usize {
     config.faults().filter(|fault| matches!(fault, ConfigError::Missing { .. })).count()
 }
 
+/// Returns the numbers of a machine that only its owner knows, with the settings' names.
+fn numbers(config: &Config) -> Vec<(&'static str, Option<f32>)> {
+    let Config { machine, envelope, .. } = config;
+    let all = [
+        ("wheelbase_m", machine.wheelbase),
+        ("steering_angle_max_rad", machine.steering_angle_max),
+        ("track_width_m", machine.track_width),
+        ("length_m", machine.length),
+        ("wheel_speed_max_m_per_s", machine.wheel_speed_max),
+        ("deceleration_max_m_per_s2", machine.deceleration_max),
+        ("acceleration_max_m_per_s2", machine.acceleration_max),
+        ("mass_kg", machine.mass),
+        ("speed_max_m_per_s", envelope.speed_max),
+    ];
+    all.map(|(name, number)| (name, Some(number).filter(|number| !number.is_nan()))).into()
+}
+
 /// Beginning of the value of a setting that only the owner knows; what the number means follows it.
 const BLANK: &str = "?  #";
 
@@ -98,37 +133,20 @@ const BLANK: &str = "?  #";
 mod tests {
     use super::*;
 
-    /// Returns the owner's numbers of a simulated machine.
-    fn answers(config: &Config) -> Vec<(&'static str, Option<f32>)> {
-        let Config { machine, envelope, .. } = config;
-        let all = [
-            ("wheelbase_m", machine.wheelbase),
-            ("steering_angle_max_rad", machine.steering_angle_max),
-            ("track_width_m", machine.track_width),
-            ("length_m", machine.length),
-            ("wheel_speed_max_m_per_s", machine.wheel_speed_max),
-            ("deceleration_max_m_per_s2", machine.deceleration_max),
-            ("acceleration_max_m_per_s2", machine.acceleration_max),
-            ("mass_kg", machine.mass),
-            ("speed_max_m_per_s", envelope.speed_max),
-        ];
-        all.map(|(name, number)| (name, Some(number).filter(|number| !number.is_nan()))).into()
-    }
-
     #[test]
     fn a_preset_with_the_owners_numbers_is_complete() {
-        for (preset, config) in [
-            (Preset::Simulated, Config::car()),
-            (Preset::Robot, Config::robot()),
-            (Preset::Rover, Config::rover()),
-            (Preset::Cart, Config::cart()),
+        for (machine, config) in [
+            (SimulatedMachine::Car, Config::car()),
+            (SimulatedMachine::Robot, Config::robot()),
+            (SimulatedMachine::Rover, Config::rover()),
+            (SimulatedMachine::Cart, Config::cart()),
         ] {
-            let read = checked(&preset.settings(&answers(&config))).unwrap();
-            assert_eq!(read.validate(), Ok(()), "{preset:?}");
+            let read = checked(&Preset::simulated(machine)).unwrap();
+            assert_eq!(read.validate(), Ok(()), "{machine}");
             // NaN is not equal to NaN: the texts are.
-            assert_eq!(format!("{read:?}"), format!("{config:?}"), "{preset:?}");
+            assert_eq!(format!("{read:?}"), format!("{config:?}"), "{machine}");
         }
-        let car = checked(&Preset::Car.settings(&answers(&Config::car()))).unwrap();
+        let car = checked(&Preset::Car.settings(&numbers(&Config::car()))).unwrap();
         assert_eq!(car.validate(), Ok(()));
     }
 

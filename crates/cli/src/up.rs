@@ -240,7 +240,7 @@ async fn invite(board: &Path, operator: Option<&Path>, name: &str) -> anyhow::Re
 
 /// Commands that `up` runs, by the names of their settings files; each after those that it
 /// requires.
-const ROLES: [&str; 7] = ["switchboard", "relay", "guard", "car", "can", "vehicle", "operator"];
+const ROLES: [&str; 7] = ["switchboard", "relay", "guard", "machine", "can", "vehicle", "operator"];
 const TURN: Duration = Duration::from_millis(100);
 /// Running time of a process after which its settings count as valid and its next pause is
 /// [`PAUSE`] again.
@@ -276,10 +276,10 @@ mod tests {
             found(folder.path()).unwrap().into_iter().map(|(role, _)| role).collect()
         };
         assert!(roles().is_empty());
-        for file in ["vehicle.toml", "guard.toml", "car.toml", "other.toml", "vehicle.key"] {
+        for file in ["vehicle.toml", "guard.toml", "machine.toml", "other.toml", "vehicle.key"] {
             put(file);
         }
-        assert_eq!(roles(), ["guard", "car", "vehicle"]);
+        assert_eq!(roles(), ["guard", "machine", "vehicle"]);
         for file in [
             "operator/operator.toml",
             "switchboard/switchboard.toml",
@@ -288,7 +288,7 @@ mod tests {
         ] {
             put(file);
         }
-        assert_eq!(roles(), ["switchboard", "guard", "car", "can", "vehicle", "operator"]);
+        assert_eq!(roles(), ["switchboard", "guard", "machine", "can", "vehicle", "operator"]);
         assert!(found(&folder.path().join("gone")).is_err());
     }
 }

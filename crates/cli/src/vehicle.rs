@@ -8,14 +8,14 @@ use tautline_message::snapshot::End;
 use tautline_net::Local;
 use tautline_net::datagram::Address;
 use tautline_net::stats::Latest;
-use tautline_vehicle::Config;
+use tautline_vehicle::{Config, SimulatedMachine};
 
 use crate::coding::Coding;
 use crate::folders::Folders;
 use crate::settings::{beside, checked, load, set};
 use crate::source::Source;
 use crate::stats::Stats;
-use crate::{machine, stop};
+use crate::{stop, view};
 
 /// Run the vehicle's side: camera, uplink, and proposals to the guard.
 ///
@@ -67,6 +67,9 @@ pub(crate) struct Vehicle {
     /// [default: /run/tautline/vehicle.sock]
     #[arg(long, value_name = "ADDRESS")]
     guard: Option<Address>,
+    /// Machine that carries the simulated camera: car, robot, rover or cart [default: car]
+    #[arg(long, value_name = "KIND")]
+    machine: Option<SimulatedMachine>,
     /// Seed of the simulated course [default: 1]
     #[arg(long)]
     seed: Option<u64>,
@@ -103,12 +106,13 @@ impl Vehicle {
         set(&mut config.pictures_per_second, self.pictures_per_second);
         self.coding.set(&mut config);
         set(&mut config.guard, self.guard);
+        set(&mut config.machine, self.machine);
         set(&mut config.seed, self.seed);
         set(&mut config.metrics, self.metrics.map(Some));
         let identity = checked(config.validate(), &config.key)?;
         change(&mut config.transport);
         let latest = Latest::of(End::Vehicle);
-        let (follow, open_sensor) = machine::open(&config);
+        let (follow, open_sensor) = view::open(&config);
         let shown = latest.clone();
         let work = tautline_vehicle::run(config, identity, follow, open_sensor, shown, stop::asked);
         self.stats.alongside(&latest, work).await

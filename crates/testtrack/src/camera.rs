@@ -24,7 +24,8 @@ use crate::world::Viewpoint;
 use pose::Pose;
 use strip::Strip;
 
-/// A camera behind the windscreen, 1.25 m above the road, 70° wide.
+/// A camera that looks ahead, 70° wide: behind a car's windscreen, 1.25 m above the road, or at a
+/// robot's front.
 ///
 /// Draws rows of a picture in YUV 4:2:0 (BT.601, limited range) directly from a [`Viewpoint`].
 /// Clones share the precomputed parts. The output depends only on the view and the rows: strips
@@ -44,10 +45,6 @@ struct Parts {
     bonnet: bonnet::Bonnet,
 }
 
-/// Distance of the camera ahead of the rear axle, m.
-pub(crate) const MOUNT: f64 = 1.35;
-/// Height of the camera above the ground, m.
-pub(crate) const HEIGHT: f32 = 1.25;
 /// Focal length in picture widths: 70° across.
 pub(crate) const FOCAL: f32 = 0.714;
 /// Row of the horizon for a level car, in picture heights from the top.
@@ -98,10 +95,13 @@ impl Camera {
         let parts = &*self.parts;
         let ground_from = pose.ground_from().min(strip.rows.end);
         parts.sky.draw(&pose, ground_from, strip);
-        ground::draw(&pose, &view.course, &parts.tile, &parts.bonnet, strip);
+        let bonnet = view.body.has_bonnet.then_some(&parts.bonnet);
+        ground::draw(&pose, &view.course, &parts.tile, bonnet, strip);
         shadow::draw_all(&pose, view, strip);
         self.draw_things(&pose, view, strip);
-        parts.bonnet.draw(strip);
+        if let Some(bonnet) = bonnet {
+            bonnet.draw(strip);
+        }
     }
 
     /// Draws the complete picture of `view`.
@@ -115,12 +115,12 @@ impl Camera {
     fn pose(&self, view: &Viewpoint) -> Pose {
         let (sin, cos) = trig::sin_cos(view.heading);
         Pose {
-            x: (view.x + MOUNT * cos) as f32,
-            y: (view.y + MOUNT * sin) as f32,
+            x: (view.x + view.body.camera_mount * cos) as f32,
+            y: (view.y + view.body.camera_mount * sin) as f32,
             heading: view.heading,
             cos: cos as f32,
             sin: sin as f32,
-            height: HEIGHT + view.heave as f32,
+            height: view.body.camera_height as f32 + view.heave as f32,
             horizon: self.height as f32 * HORIZON - self.focal * view.pitch as f32,
             focal: self.focal,
             centre: self.width as f32 * 0.5,

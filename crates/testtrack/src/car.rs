@@ -20,6 +20,8 @@ pub struct CarState {
     pub heading: f64,
     /// Speed in m/s; negative in reverse.
     pub speed: f64,
+    /// Speed to the left in m/s: 0 for a car.
+    pub sideways_speed: f64,
     /// Longitudinal acceleration of the car, m/s²: the rate of change of `speed`.
     pub acceleration: f64,
     /// Yaw rate of the body, rad/s, positive to the left.
@@ -39,18 +41,25 @@ pub struct CarState {
     pitch_rate: f64,
 }
 
-/// Conditions of a drive in addition to the course; the default is level ground without faults.
+/// Conditions of a drive in addition to the course; the default is level ground
+/// without faults or noise.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Conditions {
     /// Metres of rise per metre east; the ground is a plane, so it looks level.
     pub slope: f64,
-    /// Effective share of the service brake; less than 1 is a fault, for tests.
+    /// Effective share of the service brake, or of the deceleration of a robot's drive; less than 1
+    /// is a fault, for tests.
     pub brake_share: f64,
+    /// Share of a turn that wheels or tracks lose by slip, 0 to 0.6; `None`: as its kind does. A
+    /// car's do not slip.
+    pub slip: Option<f64>,
+    /// Largest noise of the speeds that a robot reports, in m/s and rad/s.
+    pub noise: f64,
 }
 
 impl Default for Conditions {
     fn default() -> Self {
-        Self { slope: 0.0, brake_share: 1.0 }
+        Self { slope: 0.0, brake_share: 1.0, slip: None, noise: 0.0 }
     }
 }
 
@@ -101,6 +110,7 @@ impl CarState {
             y,
             heading,
             speed: 0.0,
+            sideways_speed: 0.0,
             acceleration: 0.0,
             yaw_rate: 0.0,
             steering_angle: 0.0,
@@ -120,8 +130,8 @@ impl CarState {
         let seconds = time.as_secs_f64();
         let (sin, cos) = trig::sin_cos(self.heading + 0.5 * self.yaw_rate * seconds);
         Self {
-            x: self.x + self.speed * seconds * cos,
-            y: self.y + self.speed * seconds * sin,
+            x: self.x + (self.speed * cos - self.sideways_speed * sin) * seconds,
+            y: self.y + (self.speed * sin + self.sideways_speed * cos) * seconds,
             heading: self.heading + self.yaw_rate * seconds,
             ..*self
         }

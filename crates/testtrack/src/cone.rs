@@ -1,6 +1,7 @@
 //! Cones: they stand, are hit, fly, slide and lie.
 
-use crate::car::{CarState, FRONT, HALF_WIDTH, REAR};
+use crate::car::CarState;
+use crate::kind::Body;
 use crate::trig;
 
 /// Height of a cone, m.
@@ -68,11 +69,12 @@ impl Cone {
         }
     }
 
-    /// Moves the cone by `seconds`. Returns true when `car` hits it while it stands, which happens
-    /// once until a [`reset`](Self::reset). A lying cone can be hit again, a moving one cannot.
-    pub(crate) fn step(&mut self, car: &CarState, seconds: f64) -> bool {
+    /// Moves the cone by `seconds`. Returns true when a `body` that moves as `car` does hits it while
+    /// it stands, which happens once until a [`reset`](Self::reset). A lying cone can be hit again, a
+    /// moving one cannot.
+    pub(crate) fn step(&mut self, car: &CarState, body: &Body, seconds: f64) -> bool {
         let struck = match self.state {
-            State::Standing | State::Lying => self.strike(car),
+            State::Standing | State::Lying => self.strike(car, body),
             State::Moving => {
                 self.fly(seconds);
                 return false;
@@ -87,20 +89,21 @@ impl Cone {
 
     /// Returns whether the moving car touches the cone; if so, sets the cone's velocity, direction
     /// of fall and spin from the impact. A car at rest touches nothing.
-    fn strike(&mut self, car: &CarState) -> bool {
+    fn strike(&mut self, car: &CarState, body: &Body) -> bool {
         let (dx, dy) = (self.position[0] - car.x, self.position[1] - car.y);
-        if dx * dx + dy * dy > 25.0 || car.speed == 0.0 {
+        if dx * dx + dy * dy > 25.0 || car.speed == 0.0 && car.sideways_speed == 0.0 {
             return false;
         }
         let (sin, cos) = trig::sin_cos(car.heading);
         let (ahead, left) = (dx * cos + dy * sin, dy * cos - dx * sin);
-        let ahead_of = (-REAR - RADIUS..=FRONT + RADIUS).contains(&ahead);
-        if !ahead_of || left.abs() > HALF_WIDTH + RADIUS {
+        let ahead_of = (-body.rear - RADIUS..=body.front + RADIUS).contains(&ahead);
+        if !ahead_of || left.abs() > body.half_width + RADIUS {
             return false;
         }
         // Thrown slightly faster than the car, and outwards depending on where the bumper hit it.
         let along = car.speed * 1.15 + 0.8_f64.copysign(car.speed);
-        let across = (left / HALF_WIDTH) * (0.6 + 0.35 * car.speed.abs());
+        let outwards = (left / body.half_width) * (0.6 + 0.35 * car.speed.abs());
+        let across = car.sideways_speed * 1.15 + outwards;
         let up = (0.9 + 0.16 * car.speed.abs()).min(3.2);
         self.velocity = [along * cos - across * sin, along * sin + across * cos, up];
         self.fall = trig::atan2(self.velocity[1], self.velocity[0]);

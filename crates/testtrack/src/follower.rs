@@ -7,15 +7,17 @@ use tautline_units::Instant;
 use crate::car::CarState;
 use crate::cone::Cone;
 use crate::course::Course;
+use crate::kind::Kind;
 use crate::trig;
 use crate::world::{Viewpoint, World, start};
 
-/// Replica of the test track that follows the reports of a car in another process.
+/// Replica of the test track that follows the reports of a machine in another process.
 ///
 /// The replica has the same course, from the same seed, and the cones that the car knocks over. A
 /// camera has the viewpoint of the car's present position, extrapolated from its last report.
 #[derive(Clone, Debug)]
 pub struct Follower {
+    kind: Kind,
     course: Arc<Course>,
     car: CarState,
     cones: Vec<Cone>,
@@ -34,9 +36,10 @@ struct Heard {
 }
 
 impl Follower {
-    /// Creates a replica of the course of `seed`, with the car at rest before the start line.
-    pub fn new(seed: u64) -> Self {
-        Self::on(Arc::new(Course::generate(seed)))
+    /// Creates a replica of the course of `seed`, with a machine of this kind at rest before the
+    /// start line.
+    pub fn new(kind: Kind, seed: u64) -> Self {
+        Self::on(Arc::new(Course::generate(seed)), kind)
     }
 
     /// Handles a report of the car; one without a position is ignored. A report older than the last
@@ -44,16 +47,17 @@ impl Follower {
     pub fn handle(&mut self, state: &MachineState, now: Instant) {
         let Some(position) = state.position else { return };
         let [x, y, heading] = [position.x, position.y, position.heading].map(f64::from);
-        let speed = if state.speed.is_finite() { f64::from(state.speed) } else { 0.0 };
+        let known = |speed: f32| if speed.is_finite() { f64::from(speed) } else { 0.0 };
+        let (speed, sideways_speed) = (known(state.speed), known(state.sideways_speed));
         let delay = now.signed_nanos_since(state.measured_at);
         let (dx, dy) = (x - self.car.x, y - self.car.y);
         let is_another = dx * dx + dy * dy > JUMP_MAX * JUMP_MAX;
         let last = self.heard.filter(|last| state.measured_at >= last.measured_at && !is_another);
         let Some(last) = last else {
             // A restarted car drives on a fresh course.
-            *self = Self::on(self.course.clone());
+            *self = Self::on(self.course.clone(), self.kind);
             self.car = CarState::at(x, y, heading);
-            self.car.speed = speed;
+            (self.car.speed, self.car.sideways_speed) = (speed, sideways_speed);
             self.heard = Some(Heard { measured_at: state.measured_at, heard_at: now, delay });
             return;
         };
@@ -67,6 +71,7 @@ impl Follower {
             self.car.yaw_rate = trig::wrap(heading - self.car.heading) / seconds;
             self.car.odometer += (dx * dx + dy * dy).sqrt();
             (self.car.x, self.car.y, self.car.heading, self.car.speed) = (x, y, heading, speed);
+            self.car.sideways_speed = sideways_speed;
             self.car.steering_angle = f64::from(state.steering_angle);
             self.car.on_grass = self.car.is_on_grass(&self.course);
             self.pass(passed);
@@ -81,7 +86,7 @@ impl Follower {
             there.since(heard.measured_at).min(CARRY_MAX)
         };
         let rest = self.heard.map_or(Duration::ZERO, since);
-        Viewpoint::new(&self.course, &self.car, &self.cones, rest)
+        Viewpoint::new(self.kind.body(), &self.course, &self.car, &self.cones, rest)
     }
 
     /// Returns how many cones the car has knocked over.
@@ -89,10 +94,10 @@ impl Follower {
         self.cones_hit
     }
 
-    fn on(course: Arc<Course>) -> Self {
+    fn on(course: Arc<Course>, kind: Kind) -> Self {
         let cones = course.cones().iter().map(|&(x, y)| Cone::standing_at(x, y)).collect();
         let car = start(&course);
-        Self { course, car, cones, cones_hit: 0, heard: None }
+        Self { kind, course, car, cones, cones_hit: 0, heard: None }
     }
 
     /// Moves the cones and the car's suspension for `passed`, at most [`World::STEP_MAX`].
@@ -102,7 +107,7 @@ impl Follower {
         for _ in 0..steps {
             self.car.nod(seconds);
             for cone in &mut self.cones {
-                self.cones_hit += u32::from(cone.step(&self.car, seconds));
+                self.cones_hit += u32::from(cone.step(&self.car, self.kind.body(), seconds));
             }
         }
     }
@@ -137,7 +142,7 @@ mod tests {
         millis: u64,
         mut drive: impl FnMut(&Follower) -> Controls,
     ) -> (SimulatedCar, Follower) {
-        let (mut car, mut follower) = (SimulatedCar::new(1), Follower::new(1));
+        let (mut car, mut follower) = (SimulatedCar::new(1), Follower::new(Kind::Car, 1));
         for turn in 0..millis / 5 {
             let now = at(turn * 5);
             let state = car.state(now);

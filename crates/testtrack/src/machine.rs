@@ -83,7 +83,7 @@ impl Machine for SimulatedCar {
 }
 
 /// Returns the geographic position of a point of the course, which lies in the Gulf of Guinea.
-fn place(x: f64, y: f64) -> Place {
+pub(crate) fn place(x: f64, y: f64) -> Place {
     // On the equator a degree has the same length in both directions, within 0.7 %.
     Place { latitude: y / DEGREE, longitude: x / DEGREE, height: 0.0 }
 }
@@ -94,7 +94,7 @@ const DEGREE: f64 = 111_319.49;
 const RANGE: f64 = 200_000.0;
 /// Time between two turns of the machine, in which it is read and controlled: 200 a second, as the
 /// actuators of a car accept them.
-const PERIOD: Duration = Duration::from_millis(5);
+pub(crate) const PERIOD: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
 mod tests {

@@ -2,11 +2,11 @@ use tautline_guard::Extra;
 use tautline_video::{Error, Layout, Origin, Picture, Sensor};
 
 use crate::camera::{self, Camera};
-use crate::car;
+use crate::kind::Kind;
 use crate::world::Viewpoint;
 
-/// The windscreen camera as a sensor. Each strip shows the test track from the car's position when
-/// the strip is read, as with a rolling shutter.
+/// The windscreen camera as a sensor. Each strip shows the test track from the machine's position
+/// when the strip is read, as with a rolling shutter.
 pub struct Windscreen {
     camera: Camera,
     layout: Layout,
@@ -19,18 +19,22 @@ impl Windscreen {
     pub const WIDTH: usize = 1280;
     /// Rows of the camera's pictures.
     pub const HEIGHT: usize = 720;
-    /// Position and view of the camera, and dimensions of the car, by which a console draws
-    /// distances on the road. `console/src/road.ts` reads them by name.
-    pub const GEOMETRY: [Extra; 8] = [
-        Extra { name: "camera height", value: camera::HEIGHT as f64, unit: "m" },
-        Extra { name: "camera before rear axle", value: camera::MOUNT, unit: "m" },
-        Extra { name: "camera focal length", value: camera::FOCAL as f64, unit: "widths" },
-        Extra { name: "camera centre", value: camera::HORIZON as f64, unit: "heights" },
-        Extra { name: "camera pitch", value: 0.0, unit: "°" },
-        Extra { name: "front before rear axle", value: car::FRONT, unit: "m" },
-        Extra { name: "half width", value: car::HALF_WIDTH, unit: "m" },
-        Extra { name: "wheelbase", value: car::WHEELBASE, unit: "m" },
-    ];
+    /// Returns position and view of the camera on a machine of this kind, and the machine's
+    /// dimensions, by which a console draws distances on the road. `console/src/road.ts` reads them
+    /// by name.
+    pub fn geometry(kind: Kind) -> [Extra; 8] {
+        let body = kind.body();
+        [
+            Extra { name: "camera height", value: body.camera_height, unit: "m" },
+            Extra { name: "camera before rear axle", value: body.camera_mount, unit: "m" },
+            Extra { name: "camera focal length", value: camera::FOCAL.into(), unit: "widths" },
+            Extra { name: "camera centre", value: camera::HORIZON.into(), unit: "heights" },
+            Extra { name: "camera pitch", value: 0.0, unit: "°" },
+            Extra { name: "front before rear axle", value: body.front, unit: "m" },
+            Extra { name: "half width", value: body.half_width, unit: "m" },
+            Extra { name: "wheelbase", value: body.wheelbase, unit: "m" },
+        ]
+    }
 
     /// Creates a camera with the viewpoint that `view` returns when a strip is read.
     ///

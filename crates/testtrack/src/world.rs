@@ -8,6 +8,7 @@ use tautline_guard::Controls;
 use crate::car::{CarState, Conditions};
 use crate::cone::{Cone, Pose};
 use crate::course::Course;
+use crate::kind::{Body, Kind};
 use crate::trig;
 
 /// A car on a course with cones.
@@ -29,12 +30,13 @@ pub struct World {
 /// State of the world at one instant, as required by a camera. Cheap: a few kilobytes.
 #[derive(Clone, Debug)]
 pub struct Viewpoint {
+    pub(crate) body: &'static Body,
     pub(crate) course: Arc<Course>,
-    /// Middle of the rear axle, metres east of the origin.
+    /// Reference point of the body, metres east of the origin.
     pub(crate) x: f64,
-    /// Middle of the rear axle, metres north of the origin.
+    /// Reference point of the body, metres north of the origin.
     pub(crate) y: f64,
-    /// Direction of the bonnet, rad counter-clockwise from east.
+    /// Direction of the front, rad counter-clockwise from east.
     pub(crate) heading: f64,
     /// Pitch of the body in rad, positive with the bonnet down.
     pub(crate) pitch: f64,
@@ -86,7 +88,7 @@ impl World {
             let seconds = Self::SUB_STEP.as_secs_f64();
             self.car.step(&controls, &self.course, &self.conditions, seconds);
             for cone in &mut self.cones {
-                self.cones_hit += u32::from(cone.step(&self.car, seconds));
+                self.cones_hit += u32::from(cone.step(&self.car, Kind::Car.body(), seconds));
             }
         }
     }
@@ -125,13 +127,14 @@ impl World {
     /// Returns the view of a camera in the car now. The car's pose is extrapolated by the time that
     /// the sub-steps have not used yet, so that motion is smooth at any picture rate.
     pub fn view(&self) -> Viewpoint {
-        Viewpoint::new(&self.course, &self.car, &self.cones, self.rest)
+        Viewpoint::new(Kind::Car.body(), &self.course, &self.car, &self.cones, self.rest)
     }
 }
 
 impl Viewpoint {
-    /// Returns the view from `car`, with its pose extrapolated by `rest`.
+    /// Returns the view from a `body` that moves as `car` does, with its pose extrapolated by `rest`.
     pub(crate) fn new(
+        body: &'static Body,
         course: &Arc<Course>,
         car: &CarState,
         cones: &[Cone],
@@ -140,6 +143,7 @@ impl Viewpoint {
         let now = car.carried_on(rest);
         let (shake_pitch, heave) = shake(car);
         Self {
+            body,
             course: Arc::clone(course),
             x: now.x,
             y: now.y,

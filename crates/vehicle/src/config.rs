@@ -91,6 +91,8 @@ pub struct Config {
     pub steering_check: SteeringCheck,
     /// File that records the steering check across restarts; if not given, a restart forgets it.
     pub steering_checked: Option<PathBuf>,
+    /// Machine that carries the simulated camera.
+    pub machine: SimulatedMachine,
     /// Seed of the simulated machine.
     pub seed: u64,
     /// Address that serves `/metrics`; not served if not given.
@@ -173,6 +175,7 @@ impl Default for Config {
             picture_motion: Reaction::default(),
             steering_check: SteeringCheck::default(),
             steering_checked: None,
+            machine: SimulatedMachine::default(),
             seed: 1,
             metrics: None,
             guard: Address::Path(GUARD.into()),
@@ -412,6 +415,23 @@ pub enum AfterPause {
 }
 
 named!(AfterPause: "recover" Recover, "idr" Idr);
+
+/// Simulated machine of the test track.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SimulatedMachine {
+    /// A car.
+    #[default]
+    Car,
+    /// A delivery robot on two driven wheels.
+    Robot,
+    /// A rover on tracks.
+    Rover,
+    /// A cart on mecanum wheels, which also drives sideways.
+    Cart,
+}
+
+named!(SimulatedMachine: "car" Car, "robot" Robot, "rover" Rover, "cart" Cart);
 
 /// Reaction to a fault that is visible in the picture.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]

@@ -43,7 +43,9 @@ use tautline_transport::crypto::Identity;
 use tautline_units::Instant;
 use tokio::time::{MissedTickBehavior, sleep};
 
-pub use config::{AfterPause, Config, EncoderChoice, LossRecovery, Reaction, SteeringCheck};
+pub use config::{
+    AfterPause, Config, EncoderChoice, LossRecovery, Reaction, SimulatedMachine, SteeringCheck,
+};
 pub use geometry::CameraGeometry;
 pub use guard_client::Follow;
 pub use video_uplink::OpenSensor;

@@ -47,6 +47,7 @@ impl Clip {
             console: SocketAddr::from(([127, 0, 0, 1], 0)),
             console_names: Vec::new(),
             links: self.links,
+            machine: tautline_vehicle::SimulatedMachine::default(),
             source: Source::clip(std::path::absolute(&self.clip)?),
             pictures_per_second: 60.0,
             record: Some(folder.clone()),

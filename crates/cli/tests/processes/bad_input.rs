@@ -447,9 +447,9 @@ fn each_process_reports_all_its_wrong_settings_at_once() {
             ][..],
         ),
         (
-            "car",
-            "control_timeout_ms = 1\nslope = 2.0\nbrake_share = -1.0\n".to_owned(),
-            &["control_timeout_ms = 1:", "slope = 2:", "brake_share = -1:"],
+            "machine",
+            "control_timeout_ms = 1\nslope = 2.0\nbrake_share = -1.0\nslip = 0.7\nnoise = 1.0\n".to_owned(),
+            &["control_timeout_ms = 1:", "slope = 2:", "brake_share = -1:", "slip = 0.7:", "noise = 1:"],
         ),
         (
             "vehicle",

@@ -81,7 +81,7 @@ fn a_resource_missing_at_start_ends_nothing_and_is_logged_once() {
         ("switchboard", switchboard),
         ("relay", relay),
         ("guard", guard),
-        ("car", car),
+        ("machine", car),
     ]
     .map(|(role, settings)| Late::start(&folder, role, &settings));
     std::thread::sleep(Duration::from_millis(2_500));

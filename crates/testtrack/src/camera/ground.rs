@@ -60,7 +60,7 @@ pub(super) fn draw(
     pose: &Pose,
     course: &Course,
     tile: &Tile,
-    bonnet: &Bonnet,
+    bonnet: Option<&Bonnet>,
     strip: &mut Strip<'_>,
 ) {
     let mut line = Line {
@@ -69,7 +69,7 @@ pub(super) fn draw(
     };
     for row in pose.ground_from().max(strip.rows.start)..strip.rows.end {
         let ground = Ground::new(pose, row);
-        let hidden = bonnet.hides(row);
+        let hidden = bonnet.map_or(0..0, |bonnet| bonnet.hides(row));
         let hidden = hidden.start.div_ceil(SEGMENT)..hidden.end / SEGMENT;
         let brush = Brush::new(ground.depth);
         if ground.depth > DEPTH_MAX {

@@ -81,10 +81,10 @@ pub(super) const FILES: &[File] = &[
         parts: GUARD_PARTS,
     },
     File {
-        command: "car",
-        check: |text| check(text, crate::car::Config::validate),
+        command: "machine",
+        check: |text| check(text, crate::machine::Config::validate),
         bases: || vec![String::new()],
-        parts: &[part("", "cli/src/car.rs", "Config", "")],
+        parts: &[part("", "cli/src/machine.rs", "Config", "")],
     },
     File {
         command: "switchboard",

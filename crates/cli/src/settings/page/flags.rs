@@ -153,7 +153,7 @@ const SETTINGS_OF_OTHERS: [(&str, &str, &str); 9] = [
     ("--refresh-period", "vehicle", "refresh_period"),
     ("--references", "vehicle", "references"),
     ("--after-pause", "vehicle", "after_pause"),
-    ("--control-timeout-ms", "car", "control_timeout_ms"),
+    ("--control-timeout-ms", "machine", "control_timeout_ms"),
     ("--mass-kg", "guard", "guard.machine.mass_kg"),
     ("--speed-max", "guard", "guard.envelope.speed_max_m_per_s"),
 ];

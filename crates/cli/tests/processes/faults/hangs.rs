@@ -147,7 +147,7 @@ fn a_cars_threads_held_by_ptrace_stop_nothing_but_for_its_own() {
         let rig = Rig::start(&late);
         rig.drive(3.0);
         rig.vehicle.throttle(0.2);
-        goes_on_without(&rig, rig.machine_id(), "car", &["tautline", "tokio-rt-worker"]);
+        goes_on_without(&rig, rig.machine_id(), "machine", &["tautline", "tokio-rt-worker"]);
     });
 }
 
@@ -159,7 +159,7 @@ fn a_car_thread_held_by_ptrace_stops_the_car_as_timeout() {
         let rig = crate::faults::car(&[]);
         rig.drive(5.0);
         let begun = rig.car("odometer_metres");
-        let (clock, car) = (Clock::start(), Held::hold(named(rig.machine_id(), "car")[0]));
+        let (clock, car) = (Clock::start(), Held::hold(named(rig.machine_id(), "machine")[0]));
         let held_at = clock.now();
         rig.vehicle.eventually("told", |status| {
             status.mode == Mode::Manoeuvre && status.why.cause == Cause::MachineTimeout

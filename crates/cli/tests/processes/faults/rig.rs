@@ -190,7 +190,7 @@ impl<V> Rig<V> {
             (Some(flags), None) => {
                 let metrics = free_port(Ipv4Addr::LOCALHOST.into()).expect("a port").to_string();
                 let car = tautline_in(setup.network_of)
-                    .arg("car")
+                    .arg("machine")
                     .arg("--guard")
                     .arg(&at)
                     .args(["--metrics", &metrics, "--control-timeout-ms"])
@@ -275,7 +275,7 @@ impl<V> Rig<V> {
                 page
             }
         };
-        let name = format!("tautline_car_{what} ");
+        let name = format!("tautline_machine_{what} ");
         let line = page.lines().find_map(|line| line.strip_prefix(&name));
         line.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{what}: {page}"))
     }
