@@ -181,7 +181,7 @@ pub struct Envelope {
     /// Maximum rise of a differential or omni machine's yaw rate, rad/s².
     #[serde(rename = "yaw_acceleration_rad_per_s2")]
     pub yaw_acceleration: f32,
-    /// Maximum fall of its yaw rate by the person, rad/s².
+    /// Maximum fall of a differential or omni machine's yaw rate by the person, rad/s².
     #[serde(rename = "yaw_deceleration_rad_per_s2")]
     pub yaw_deceleration: f32,
     /// Maximum lateral acceleration, which bounds steering angle or yaw rate by the speed, m/s².
@@ -223,7 +223,7 @@ impl Default for Envelope {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Manoeuvre {
-    /// Initial deceleration, m/s².
+    /// Deceleration at the start of the ramp of a stop, m/s².
     #[serde(rename = "deceleration_begin_m_per_s2")]
     pub deceleration_begin: f32,
     /// Deceleration at the end of the ramp, kept until standstill, m/s².
@@ -238,13 +238,13 @@ pub struct Manoeuvre {
     /// Deceleration of a differential or omni machine's turn, rad/s².
     #[serde(rename = "yaw_deceleration_rad_per_s2")]
     pub yaw_deceleration: f32,
-    /// Deceleration of its turn in an emergency stop, rad/s².
+    /// Deceleration of a differential or omni machine's turn in an emergency stop, rad/s².
     #[serde(rename = "yaw_deceleration_emergency_rad_per_s2")]
     pub yaw_deceleration_emergency: f32,
     /// Speed along or across below which a differential or omni machine stands, m/s.
     #[serde(rename = "standing_speed_m_per_s")]
     pub standing_speed: f32,
-    /// Yaw rate below which it stands, rad/s.
+    /// Yaw rate below which a differential or omni machine stands, rad/s.
     #[serde(rename = "standing_yaw_rate_rad_per_s")]
     pub standing_yaw_rate: f32,
     /// Share of the service brake that holds the stationary machine, in addition to the parking

@@ -86,9 +86,9 @@ impl<'de, const N: usize> Deserialize<'de> for Text<N> {
 pub struct Axis {
     /// Name for people.
     pub name: Name,
-    /// Unit of its set point and of its limits.
+    /// Unit of the axis's set point and limits.
     pub unit: Unit,
-    /// Limits by which the guard judges its set point.
+    /// Limits by which the guard judges the axis's set point.
     pub rule: AxisRule,
 }
 
@@ -122,7 +122,7 @@ numbered! {
 /// Set point of an axis during a stop and while the machine is held.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum AxisStop {
-    /// The set point that it had. Only for a position: a speed would go on moving the axis.
+    /// The set point stays. Only for a position: a speed would go on moving the axis.
     Hold,
     /// The set point goes to 0, at the axis's rate.
     Zero,

@@ -145,7 +145,8 @@ const SPARE: f32 = 0.3;
 /// Rate in m/s³ at which the brake is released while the machine stays stationary under throttle. A
 /// machine that rolls back then does so by less than two centimetres before it is held again.
 const RELEASE_RATE: f32 = 2.0;
-/// Time of steady throttle after which more is released than the drive takes over.
+/// Time of steady throttle at standstill after which the brake is released further than the drive's
+/// pull replaces it, at [`RELEASE_RATE`].
 const KEPT: Duration = Duration::from_millis(400);
 /// Change of the share of throttle up to which throttle counts as steady.
 const THROTTLE_STEP: f32 = 0.03;

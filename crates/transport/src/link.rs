@@ -727,7 +727,7 @@ impl Link {
 /// Time after which an announcement of the peer's report interval is forgotten, and the configured
 /// interval assumed.
 const CADENCE_LIFE: Duration = Duration::from_secs(1);
-/// Maximum number of retransmission rounds to count on.
+/// Maximum number of retransmission rounds assumed in the probability that a packet is missed.
 const ROUNDS_MOST: u64 = 2;
 /// Additional loss probability of a retransmission: the report may be lost as well.
 const LOST_AGAIN: f64 = 0.02;
@@ -738,7 +738,8 @@ const DRIFT_DIVISOR: u32 = 2_500;
 const PONGS_MAX: usize = 8;
 /// Loss ratio above which the size of datagrams is probed again: all large ones may be lost.
 const LOSS_DOUBTED: f64 = 0.05;
-/// Delay of a report beyond its due time that needs no jitter to explain.
+/// Part of a packet's lifetime, in addition to its one-way delay, in which no retransmission round
+/// is assumed: a report may come that late without jitter.
 const NEWS_PAUSE: Duration = Duration::from_millis(10);
 /// Time in which a backlog is to drain: the default lifetime of a unit, so that the next units are
 /// not late.

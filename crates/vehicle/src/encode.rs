@@ -43,11 +43,11 @@ pub struct Turn {
 pub struct Due {
     /// Number of the picture, from 0.
     pub picture: u32,
-    /// Number of the strip within it, from the top.
+    /// Number of the strip within its picture, counted from the top from 0.
     pub strip: usize,
     /// Layout of the picture; a change restarts the streams of its strips.
     pub layout: Layout,
-    /// Instant at which reading of its first row began.
+    /// Instant at which reading of the strip's first row began.
     pub captured_at: Instant,
     /// Newest guard tick when the picture was begun; 0 if none was known.
     pub tick: u32,

@@ -58,7 +58,7 @@ pub struct GuardClient {
     skipped: AtomicU64,
     /// Commands superseded by newer ones before they were proposed.
     overtaken: AtomicU64,
-    /// Commands dated in the future.
+    /// Number of commands dated ahead of this clock by more than the clocks' error.
     ahead: AtomicU64,
     ahead_logged: Mutex<LogLimit>,
 }

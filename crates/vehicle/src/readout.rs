@@ -14,12 +14,12 @@ use crate::load::Load;
 pub struct Readout {
     /// Number of the picture, from 0.
     pub picture: u32,
-    /// Number of the strip within it, from the top.
+    /// Number of the strip within its picture, counted from the top from 0.
     pub strip: usize,
     /// Layout of the picture.
     pub layout: Layout,
-    /// Instant at which reading of the first row began, by the sensor's own time: a thread that
-    /// wakes late makes the picture older, not younger.
+    /// Instant at which reading of the strip's first row began, by the sensor's own time: a thread
+    /// that wakes late makes the picture older, not younger.
     pub captured_at: Instant,
     /// Newest guard tick when the picture was begun; 0 if none was known.
     pub tick: u32,

@@ -42,7 +42,7 @@ impl ControlRate {
     }
 }
 
-/// Measurement interval: five pings.
+/// Interval over which each sample of the rate is measured: five pings.
 const SPAN: Duration = Duration::from_millis(100);
 const SHARE: f64 = 0.2;
 

@@ -44,7 +44,8 @@ impl Dispersion {
     }
 }
 
-/// Minimum time to divide by: process scheduling at both ends causes smaller differences.
+/// Minimum time assumed for sending a padded ping's bytes, whatever its transit shows: process
+/// scheduling at both ends causes smaller differences.
 const LATER_LEAST: Duration = Duration::from_millis(1);
 
 #[cfg(test)]

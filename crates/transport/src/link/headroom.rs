@@ -191,7 +191,8 @@ const BYTES_LEAST: u64 = 150;
 const BYTES_MOST: u64 = 1_500;
 const MEDIA_SPAN: Duration = Duration::from_millis(50);
 const MEDIA_SHARE: f64 = 0.1;
-/// Factor on media's rate for what data leaves to it: media may send slightly more undelayed.
+/// Factor on media's rate that is subtracted from the granted rate to limit data: media may send
+/// slightly more undelayed.
 const MEDIA_MARGIN: f64 = 1.05;
 /// Time for which a delay must persist to count as a queue, and between two reductions: four report
 /// intervals.

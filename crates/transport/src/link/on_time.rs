@@ -129,7 +129,8 @@ fn expected(at: usize) -> f64 {
     unheard * headroom * [0.95, 0.98, 1.0][calm]
 }
 
-/// Bounds between the classes of overdue time; reports arrive every ten milliseconds.
+/// Bounds between the classes of the time for which a report is overdue; reports arrive every ten
+/// milliseconds.
 const UNHEARD: [Duration; 4] = millis([14, 22, 35, 60]);
 /// Bounds between the classes of time since the link last failed.
 const CALM: [Duration; 2] = millis([100, 600]);

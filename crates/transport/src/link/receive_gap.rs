@@ -47,7 +47,7 @@ impl ReceiveGap {
 /// which has room for ten gaps at most, as each is longer than [`RECEIVE_GAP_MIN`]; the rest is a
 /// margin.
 const PAST_MAX: usize = 16;
-/// Part of a receive gap that counts against a link at most. It is longer than the interval between
+/// Maximum time of a receive gap that counts against a link. It is longer than the interval between
 /// datagrams while there is media, when reports arrive every 10 ms.
 const RECEIVE_GAP_MIN: Duration = Duration::from_millis(25);
 

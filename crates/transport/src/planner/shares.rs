@@ -419,7 +419,8 @@ const PROBABILITY_LEAST: f64 = 0.3;
 /// Random loss probability up to which a plan counts a link as without losses; the misses that they
 /// cause raise the price of a miss instead.
 const LOSS_LEAST: f64 = 0.002;
-/// Standard deviations by which the number of arriving packets may fall below the mean.
+/// Number of standard deviations below the mean to which the packets that arrive over a link are
+/// estimated.
 const DEVIATIONS: f64 = 2.0;
 /// Number of units over which a budget spreads a link's credit: the credit divided by it is added
 /// to what the link sends per unit.
@@ -436,7 +437,8 @@ const ATTEMPTS: [Attempt; 5] = [
     Attempt { unit_times: AS_LONG_AS_IN_TIME, likely: PROBABILITY_LEAST, reserve: true },
     Attempt { unit_times: AS_LONG_AS_IN_TIME, likely: 0.0, reserve: true },
 ];
-/// Unit intervals of queueing from which the next units are late.
+/// Maximum number of unit intervals that a link's share of a unit may take, unless
+/// [`LinkBudget::in_time`] limits it: after longer queueing the next units would be late.
 const WAIT_UNITS: f64 = 4.0;
 /// Number of unit intervals that does not limit the share of a low-rate link: it may then take any
 /// time until the deadline, as a picture's slices may be handed over together.

@@ -201,7 +201,8 @@ const APART: f64 = 0.12;
 /// Change of a queue's delay that fluctuations explain, in addition to [`APART`] of the elapsed
 /// time.
 const WANDERS: Duration = Duration::from_millis(4);
-/// Sending rate, as a share of the capacity estimate, below which it counts as held back.
+/// Sending rate, as a share of the capacity estimate, below which a queue that lasts may be that of
+/// competing traffic.
 const HELD_BACK: f64 = 0.86;
 const FOLLOWS_LEAST: Duration = Duration::from_millis(150);
 /// Factor on the sending rate during a check whether the queue is still competing traffic's.

@@ -88,10 +88,11 @@ impl Marks {
     }
 }
 
-/// Share of marked datagrams above which the factors on the rate accumulate.
+/// Share of marked datagrams in a round trip up to which the accumulated factor on the rate is
+/// reset; see [`IN_VAIN`].
 const MOST: f64 = 0.5;
-/// Accumulated factor below which marking is regardless of our rate, as in a queue that competing
-/// traffic fills; marks are then ignored for [`DEAF`].
+/// Accumulated factor on the rate below which marks count as independent of our rate, as in a queue
+/// that competing traffic fills; they are then ignored for [`DEAF`].
 const IN_VAIN: f64 = 0.25;
 const DEAF: Duration = Duration::from_secs(10);
 /// Weight of one round trip's share of marked datagrams in the smoothed share, as in [RFC8257] 3.3

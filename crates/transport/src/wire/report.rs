@@ -52,7 +52,7 @@ impl Recent {
     /// Maximum bytes of the map: 150 ms at 10 Mbit/s in packets of 250 bytes, which covers
     /// reordering.
     pub const BYTES_MAX: usize = 96;
-    /// Maximum bytes next to [`Marks`]: both fit the smallest datagrams.
+    /// Maximum bytes of the map in a report with [`Marks`]: both fit the smallest datagrams.
     pub const BYTES_MAX_MARKED: usize = Self::BYTES_MAX - Marks::BYTES;
 
     /// Returns the map of at least the `count` numbers below the highest, as far as it has room.

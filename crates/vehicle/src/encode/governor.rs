@@ -34,7 +34,7 @@ pub struct Governor {
     /// is the instant of the latest enlargement.
     enlarge_after: Duration,
     enlarged_at: Option<Instant>,
-    /// Granted rate in bit/s.
+    /// Newest budget of the links for video in bit/s; 0 while nothing may be sent.
     granted: f64,
     /// Smoothed granted rate in bit/s, which determines the picture rate.
     budget: f64,
@@ -487,10 +487,10 @@ const STEPS: [u32; 7] = [1, 2, 3, 4, 6, 8, 12];
 /// Upper bound of a picture's send time, so that its last slice is not too old: half of a picture's
 /// age limit.
 const SEND_MAX: Duration = Duration::from_millis(80);
-/// Share of the picture interval in which a burst is sent.
+/// Share of the time to the next coded picture within which a picture that is sent as a burst must
+/// leave the links.
 const BURST_SHARE: f64 = 0.75;
-/// Share of the picture interval in which a burst is sent over low-rate links, whose capacity is
-/// known less precisely.
+/// [`BURST_SHARE`] over low-rate links, whose capacity is known less precisely.
 const BURST_SHARE_THIN: f64 = 0.55;
 /// Backlog of the links above which no picture is begun.
 const PICTURE_WAIT_MAX: Duration = Duration::from_millis(30);

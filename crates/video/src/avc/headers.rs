@@ -208,7 +208,7 @@ pub(super) struct Header {
     pub(super) first: u32,
     /// Value of `idr_pic_id`; `None` if the slice is no IDR's.
     pub(super) idr: Option<u16>,
-    /// True if it is a P slice.
+    /// True if the slice is a P slice.
     pub(super) predicted: bool,
     pub(super) constrained: bool,
     /// Value of `frame_num`.

@@ -12,7 +12,7 @@ pub(super) struct File {
     pub(super) check: fn(&str) -> anyhow::Result<Table>,
     /// Valid files, short ones; a setting of a kind of machine is in the file of that kind.
     pub(super) bases: fn() -> Vec<String>,
-    /// Types of its settings.
+    /// Types that hold the settings of the file.
     pub(super) parts: &'static [Part],
 }
 

@@ -12,6 +12,6 @@ pub(in crate::sweeps) struct Departure {
     pub(in crate::sweeps) link: u8,
     pub(in crate::sweeps) sealed: Sealed,
     pub(in crate::sweeps) bytes: ByteCount,
-    /// True if it contained a media packet.
+    /// True if the datagram contained a media packet.
     pub(in crate::sweeps) media: bool,
 }

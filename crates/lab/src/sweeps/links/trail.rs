@@ -28,9 +28,9 @@ pub struct Passage {
     pub link: u8,
     /// UDP payload size.
     pub bytes: ByteCount,
-    /// True if it contained a media packet.
+    /// True if the datagram contained a media packet.
     pub media: bool,
-    /// Arrival; `None` if it was lost.
+    /// Arrival of the datagram, in world time; `None` if it was lost.
     pub arrived: Option<Instant>,
 }
 

@@ -122,9 +122,9 @@ fn chaos_test(seed: u64, heartbeat_ms: u64, trust: &Trust) -> Result<Chaos> {
 
 /// Results of several failovers, in the order of their seeds.
 struct Failovers {
-    /// Time until another acts, ms.
+    /// Time from the fault until another member acts as leader, ms.
     durations: Vec<f64>,
-    /// Time in which nobody acts, ms.
+    /// Time from the end of the old leader's lease until then, in which nobody acts, ms.
     unled: Vec<f64>,
     /// Failovers in which two act at once, as text.
     clashes: Vec<String>,
