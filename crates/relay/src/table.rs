@@ -507,7 +507,7 @@ impl Table {
         self.unproven.retain(|id| *id != bound.leg);
     }
 
-    /// Removes a leg, and the binding of its end.
+    /// Removes a leg, and the binding of its socket unless that has another leg by now.
     fn forget(&mut self, id: LegId) {
         let Some(leg) = self.legs.remove(&id) else { return };
         let Some(lease) = self.leases.get_mut(&leg.place.lease) else { return };
