@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { appendFile, mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -117,6 +117,20 @@ export class Processes {
     });
     this.#ids[name] = child.pid;
     this.#started[name] = { child, words };
+  }
+
+  /**
+   * Starts guard and machine again with longer limits, so that late pictures and frames on a busy
+   * computer do not stop the vehicle.
+   */
+  async allowDelays() {
+    await appendFile(this.#settings.guard, '[guard.latency]\nloop_age_full_ms = 1000\nloop_age_max_ms = 2000\n' +
+      'picture_age_max_ms = 900\ncommand_timeout_ms = 900\nproposal_timeout_ms = 100\nmachine_timeout_ms = 100\nstep_gap_max_ms = 100\n');
+    await appendFile(this.#settings.machine, 'control_timeout_ms = 100\n');
+    for (const name of ['machine', 'guard']) {
+      await this.kill(name);
+      this.start(name);
+    }
   }
 
   /** Returns the output and log of a process started here. */

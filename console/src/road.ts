@@ -183,7 +183,7 @@ const MAY_BE_ZERO: readonly (keyof Geometry)[] = ['pitch', 'mount'];
 const DEPTH_MIN_M = 0.3;
 const STEP_M = 1;
 /** Least number of steps of a track, so that a short one is bent too. */
-const STEPS_MIN = 8;
+const STEPS_MIN = 24;
 const STEP_RAD = 0.05;
 /** Rows of the ring of a turn on the spot, in picture heights from the top. */
 const RING_NEAR_Y = 0.93;

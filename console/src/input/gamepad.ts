@@ -334,7 +334,8 @@ export class Gamepads {
     this.#quiet = null;
     // A car's steering drives nothing.
     const pressing = PARTS.filter((part) => part !== 'steering' || isTwisted(this.#motion));
-    const pressed = pressing.some((part) => Math.abs(this.#of(part)[part]) >= RELEASED);
+    // A speed that is held is like a throttle that is held still.
+    const pressed = holdsSpeed || pressing.some((part) => Math.abs(this.#of(part)[part]) >= RELEASED);
     for (const device of this.#devices) {
       const parts = this.#partsOf(device);
       // Somebody who drives by keys also brakes by keys.
@@ -342,7 +343,7 @@ export class Gamepads {
         device.excuse(nowMs);
         continue;
       }
-      const coasts = (parts.includes('brake') || holdsSpeed) && !pressed;
+      const coasts = parts.includes('brake') && !pressed;
       const limitMs = coasts ? RELEASED_QUIET_MAX_MS : PRESSED_QUIET_MAX_MS;
       const quietMs = device.quietMs(nowMs);
       if (quietMs >= limitMs && !device.isFrozen) {
