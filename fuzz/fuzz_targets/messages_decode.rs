@@ -5,8 +5,8 @@
 use libfuzzer_sys::fuzz_target;
 use tautline_message::point_cloud::{Reader, View};
 use tautline_message::{
-    Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
-    QuorumStep, Snapshot, Telemetry, VideoFeedback,
+    Command, Control, Description, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
+    QuorumStep, Snapshot, Telemetry, Values, VideoFeedback,
 };
 use tautline_units::Instant;
 
@@ -20,7 +20,12 @@ macro_rules! comes_back {
 
 fuzz_target!(|bytes: &[u8]| {
     comes_back!(bytes: Command Control LinkAction OperatorStatus ProbeAnswer ProbeQuestion
-        QuorumStep Snapshot Telemetry VideoFeedback);
+        QuorumStep Snapshot Telemetry Values VideoFeedback);
+    // A limit that is not a number equals none, not even itself.
+    if let Ok(message) = Description::decode(bytes) {
+        let again = message.encode();
+        assert_eq!(Description::decode(&again).map(|read| read.encode()), Ok(again));
+    }
     comes_back!(bytes: PointCloud);
     // A reader with a known sensor treats any bytes as one without does.
     let mut reader = Reader::new();

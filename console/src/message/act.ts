@@ -27,7 +27,7 @@ number():number {
 }
 
 /**
- * Number of the stop that a reset releases; 0 for other acts.
+ * Argument of the deed: number of the stop that a reset releases, number of the action of a request; 0 for other deeds.
  */
 stop():number {
   return this.bb!.readUint32(this.bb_pos + 4);

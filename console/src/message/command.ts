@@ -117,8 +117,35 @@ twist(obj?:Twist):Twist|null {
   return offset ? (obj || new Twist()).__init(this.bb_pos + offset, this.bb!) : null;
 }
 
+/**
+ * Set points of the machine's declared axes, by their indices, in the axes' units; at most 16. Not a number, or beyond
+ * the list: no set point.
+ */
+axes(index: number):number|null {
+  const offset = this.bb!.__offset(this.bb_pos, 24);
+  return offset ? this.bb!.readFloat32(this.bb!.__vector(this.bb_pos + offset) + index * 4) : 0;
+}
+
+axesLength():number {
+  const offset = this.bb!.__offset(this.bb_pos, 24);
+  return offset ? this.bb!.__vector_len(this.bb_pos + offset) : 0;
+}
+
+axesArray():Float32Array|null {
+  const offset = this.bb!.__offset(this.bb_pos, 24);
+  return offset ? new Float32Array(this.bb!.bytes().buffer, this.bb!.bytes().byteOffset + this.bb!.__vector(this.bb_pos + offset), this.bb!.__vector_len(this.bb_pos + offset)) : null;
+}
+
+/**
+ * Declared actions that a person holds down or has switched on: bit n for action n.
+ */
+actions():number {
+  const offset = this.bb!.__offset(this.bb_pos, 26);
+  return offset ? this.bb!.readUint32(this.bb_pos + offset) : 0;
+}
+
 static startCommand(builder:flatbuffers.Builder) {
-  builder.startObject(10);
+  builder.startObject(12);
 }
 
 static addControls(builder:flatbuffers.Builder, controlsOffset:flatbuffers.Offset) {
@@ -159,6 +186,31 @@ static addSignals(builder:flatbuffers.Builder, signals:number) {
 
 static addTwist(builder:flatbuffers.Builder, twistOffset:flatbuffers.Offset) {
   builder.addFieldStruct(9, twistOffset, 0);
+}
+
+static addAxes(builder:flatbuffers.Builder, axesOffset:flatbuffers.Offset) {
+  builder.addFieldOffset(10, axesOffset, 0);
+}
+
+static createAxesVector(builder:flatbuffers.Builder, data:number[]|Float32Array):flatbuffers.Offset;
+/**
+ * @deprecated This Uint8Array overload will be removed in the future.
+ */
+static createAxesVector(builder:flatbuffers.Builder, data:number[]|Uint8Array):flatbuffers.Offset;
+static createAxesVector(builder:flatbuffers.Builder, data:number[]|Float32Array|Uint8Array):flatbuffers.Offset {
+  builder.startVector(4, data.length, 4);
+  for (let i = data.length - 1; i >= 0; i--) {
+    builder.addFloat32(data[i]!);
+  }
+  return builder.endVector();
+}
+
+static startAxesVector(builder:flatbuffers.Builder, numElems:number) {
+  builder.startVector(4, numElems, 4);
+}
+
+static addActions(builder:flatbuffers.Builder, actions:number) {
+  builder.addFieldInt32(11, actions, 0);
 }
 
 static endCommand(builder:flatbuffers.Builder):flatbuffers.Offset {

@@ -44,5 +44,10 @@ export enum Deed {
   /**
    * Record that the person cannot see which way the wheels turned.
    */
-  SteeringUnseen = 7
+  SteeringUnseen = 7,
+
+  /**
+   * Ask the machine for a declared action, whose number is the act's argument.
+   */
+  Request = 8
 }

@@ -1,13 +1,13 @@
-use flatbuffers::FlatBufferBuilder;
+use flatbuffers::{FlatBufferBuilder, Vector};
 use tautline_guard::frame::DeadMan;
-use tautline_guard::{Gear, Twist};
+use tautline_guard::{Actions, Axes, Gear, Twist};
 use tautline_units::Instant;
 
 use crate::Error;
 use crate::codec::codec;
 use crate::fields::{Kinds, choice, kinds};
 use crate::generated::command::{self as wire_command, Command as Root};
-use crate::wire::{Kind, number};
+use crate::wire::{Kind, length, number};
 
 /// A driving command from the operator to the vehicle.
 ///
@@ -47,6 +47,10 @@ pub struct Command {
     pub signals: u32,
     /// Motion that the person requests of a machine that a twist moves.
     pub twist: Twist,
+    /// Set points that the person requests of the machine's declared axes.
+    pub axes: Axes,
+    /// Declared actions that the person holds down or has switched on.
+    pub actions: Actions,
 }
 
 codec!(Command);
@@ -66,6 +70,8 @@ impl Command {
             self.act.map(|act| wire_command::Act::new(act.number, act.stop, act.deed.to_wire()));
         let Twist { forward, sideways, yaw_rate } = self.twist;
         let twist = wire_command::Twist::new(forward, sideways, yaw_rate);
+        let count = self.axes.0.iter().rposition(|set_point| !set_point.is_nan());
+        let axes = count.map(|last| builder.create_vector(&self.axes.0[..=last]));
         let arguments = wire_command::CommandArgs {
             controls: Some(&controls),
             console: self.console,
@@ -77,6 +83,8 @@ impl Command {
             successor: self.successor,
             signals: self.signals,
             twist: (self.twist != Twist::ZERO).then_some(&twist),
+            axes,
+            actions: self.actions.bits(),
         };
         let root = Root::create(builder, &arguments);
         wire_command::finish_command_buffer(builder, root);
@@ -105,6 +113,8 @@ impl Command {
             successor: root.successor(),
             signals: root.signals(),
             twist: root.twist().map_or(Ok(Twist::ZERO), twist)?,
+            axes: axes(root.axes())?,
+            actions: Actions::from_bits(root.actions()),
         })
     }
 }
@@ -119,12 +129,24 @@ fn twist(twist: &wire_command::Twist) -> Result<Twist, Error> {
     })
 }
 
+/// Returns the set points of a list, in which NaN is none.
+fn axes(list: Option<Vector<'_, f32>>) -> Result<Axes, Error> {
+    let mut axes = Axes::NONE;
+    let list = list.unwrap_or_default();
+    length("axes", list.len(), axes.0.len())?;
+    for (axis, set_point) in axes.0.iter_mut().zip(list).filter(|(_, it)| !it.is_nan()) {
+        *axis = number("axes", set_point, f32::MIN, f32::MAX)?;
+    }
+    Ok(axes)
+}
+
 /// A deliberate act, repeated in every command until the guard reports it done or refused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Act {
     /// Number of the act, counted per console from 1 on.
     pub number: u32,
-    /// Number of the stop that a [`Deed::Reset`] names; 0 for any other deed.
+    /// Argument of the deed: number of the stop that a [`Deed::Reset`] names, or of the action of a
+    /// [`Deed::Request`]; 0 for any other deed.
     pub stop: u32,
     /// Action that the person requests.
     pub deed: Deed,
@@ -151,6 +173,8 @@ choice! {
         SteeringWrong,
         /// Report that the person cannot see which way the wheels turned.
         SteeringUnseen,
+        /// Ask the machine for a declared action.
+        Request,
     }
 }
 

@@ -1,4 +1,5 @@
 use flatbuffers::InvalidFlatbuffer;
+use tautline_guard::description::Flaw;
 use tautline_units::ByteCount;
 use thiserror::Error;
 
@@ -59,6 +60,20 @@ pub enum Error {
         field: &'static str,
         /// Number in the message.
         value: u8,
+    },
+    /// A machine cannot declare this item.
+    #[error("{field}: {flaw}")]
+    Flawed {
+        /// Name of the list.
+        field: &'static str,
+        /// Reason why no machine can declare it.
+        flaw: Flaw,
+    },
+    /// A text has a control character, or the items of a list are not in order.
+    #[error("{field} has a control character or is not in order")]
+    Disordered {
+        /// Name of the field.
+        field: &'static str,
     },
     /// A required field is missing.
     #[error("{field} is missing")]

@@ -23,6 +23,7 @@ macro_rules! generated {
 generated! {
     command_generated
     control_generated
+    description_generated
     drop_count_generated
     link_action_generated
     operator_status_generated
@@ -33,11 +34,13 @@ generated! {
     rate_cause_generated
     snapshot_generated
     telemetry_generated
+    values_generated
     video_feedback_generated
 }
 
 pub(crate) use command_generated::tautline as command;
 pub(crate) use control_generated::tautline as control;
+pub(crate) use description_generated::tautline as description;
 pub(crate) use drop_count_generated::tautline as drop_count;
 pub(crate) use link_action_generated::tautline as link_action;
 pub(crate) use operator_status_generated::tautline as operator_status;
@@ -48,4 +51,5 @@ pub(crate) use quorum_generated::tautline as quorum;
 pub(crate) use rate_cause_generated::tautline as rate_cause;
 pub(crate) use snapshot_generated::tautline as snapshot;
 pub(crate) use telemetry_generated::tautline as telemetry;
+pub(crate) use values_generated::tautline as values;
 pub(crate) use video_feedback_generated::tautline as video_feedback;

@@ -18,7 +18,7 @@
 //!
 //! - at least 8 bytes, at most the maximum of the kind, and `bufferHasIdentifier`;
 //! - every list's length against its maximum before iterating: 16 links, 32 channels, 128 drops, 64
-//!   values, 64 emulated links;
+//!   values, 64 emulated links; 16 axes, 32 actions, 64 values of a machine;
 //! - the status frame's length and CRC (`console/src/status-frame.ts`);
 //! - required tables that getters return as `null`;
 //! - `Number.isFinite` of each number, and the range documented by this crate's types;
@@ -37,6 +37,7 @@ mod bulk;
 mod codec;
 mod command;
 mod control;
+mod description;
 mod drop_count;
 mod error;
 mod fields;
@@ -54,6 +55,7 @@ mod status_frame;
 mod telemetry;
 #[cfg(test)]
 mod tests;
+mod values;
 mod video_feedback;
 mod wire;
 
@@ -63,6 +65,7 @@ pub use control::{
     Candidate, CandidateKind, Control, EPOCH_STEP_MAX, Held, Known, Order, ProtocolVersions,
     Refusal, RelayTicket, Role, VehicleEntry, VehicleState,
 };
+pub use description::Description;
 pub use error::Error;
 pub use link_action::LinkAction;
 pub use operator_status::{ClockOffset, EmulatedLink, OperatorStatus, SessionState};
@@ -74,4 +77,5 @@ pub use sight::{Sight, Sights};
 pub use snapshot::{LinkState, Snapshot};
 pub use status_frame::StatusFrame;
 pub use telemetry::Telemetry;
+pub use values::Values;
 pub use video_feedback::{StripReport, VideoFeedback};

@@ -46,8 +46,15 @@ pub const PROBE_QUESTION: Schema =
 pub const PROBE_ANSWER: Schema =
     Schema { name: "tautline.ProbeAnswer", bytes: include_bytes!("../bfbs/probe_answer.bfbs") };
 
+/// Schema of [`Description`](crate::Description).
+pub const DESCRIPTION: Schema =
+    Schema { name: "tautline.Description", bytes: include_bytes!("../bfbs/description.bfbs") };
+/// Schema of [`Values`](crate::Values).
+pub const VALUES: Schema =
+    Schema { name: "tautline.Values", bytes: include_bytes!("../bfbs/values.bfbs") };
+
 /// Schemas of all messages.
-pub const ALL: [Schema; 11] = [
+pub const ALL: [Schema; 13] = [
     COMMAND,
     VIDEO_FEEDBACK,
     TELEMETRY,
@@ -59,4 +66,6 @@ pub const ALL: [Schema; 11] = [
     SNAPSHOT,
     PROBE_QUESTION,
     PROBE_ANSWER,
+    DESCRIPTION,
+    VALUES,
 ];

@@ -17,7 +17,7 @@ pub(crate) struct Asked {
 }
 
 /// Converts a command of the operator to the guard's types. An act without a console or a number,
-/// or a reset without its stop, is left out.
+/// or a reset without its stop, is left out, and so is a request.
 pub(crate) fn proposed(command: &message::Command) -> Asked {
     let controls = Controls {
         steering: command.steering,
@@ -49,6 +49,7 @@ pub(crate) fn proposed(command: &message::Command) -> Asked {
             message::Deed::SteeringAgrees => Deed::Steering(Agreement::Agrees),
             message::Deed::SteeringWrong => Deed::Steering(Agreement::Wrong),
             message::Deed::SteeringUnseen => Deed::Steering(Agreement::Unseen),
+            message::Deed::Request => return None,
         };
         Some(Act { console: console?, number: ActNumber::new(act.number)?, deed, age: None })
     });

@@ -192,13 +192,15 @@ const WRITTEN: [&str; 3] = [RUST, TYPESCRIPT, BFBS];
 const FROZEN: &str = "crates/message/tests/evolution/schemas";
 const FINGERPRINTS: &str = "crates/message/generate/fingerprints.txt";
 /// Schemas that the browser reads and writes; the control plane is not among them.
-const CONSOLE_SCHEMAS: [&str; 8] = [
+const CONSOLE_SCHEMAS: [&str; 10] = [
     "command.fbs",
+    "description.fbs",
     "drop_count.fbs",
     "link_action.fbs",
     "operator_status.fbs",
     "rate_cause.fbs",
     "snapshot.fbs",
     "telemetry.fbs",
+    "values.fbs",
     "video_feedback.fbs",
 ];

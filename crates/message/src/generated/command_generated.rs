@@ -98,10 +98,10 @@ impl ::flatbuffers::SimpleToVerifyInSlice for Gear {}
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 pub const ENUM_MIN_DEED: u8 = 0;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
-pub const ENUM_MAX_DEED: u8 = 7;
+pub const ENUM_MAX_DEED: u8 = 8;
 #[deprecated(since = "2.0.0", note = "Use associated constants instead. This will no longer be generated in 2021.")]
 #[allow(non_camel_case_types)]
-pub const ENUM_VALUES_DEED: [Deed; 8] = [
+pub const ENUM_VALUES_DEED: [Deed; 9] = [
   Deed::Arm,
   Deed::Reset,
   Deed::Park,
@@ -110,6 +110,7 @@ pub const ENUM_VALUES_DEED: [Deed; 8] = [
   Deed::SteeringAgrees,
   Deed::SteeringWrong,
   Deed::SteeringUnseen,
+  Deed::Request,
 ];
 
 /// Kind of an act: a single request of a person to the guard.
@@ -134,9 +135,11 @@ impl Deed {
   pub const SteeringWrong: Self = Self(6);
   /// Record that the person cannot see which way the wheels turned.
   pub const SteeringUnseen: Self = Self(7);
+  /// Ask the machine for a declared action, whose number is the act's argument.
+  pub const Request: Self = Self(8);
 
   pub const ENUM_MIN: u8 = 0;
-  pub const ENUM_MAX: u8 = 7;
+  pub const ENUM_MAX: u8 = 8;
   pub const ENUM_VALUES: &'static [Self] = &[
     Self::Arm,
     Self::Reset,
@@ -146,6 +149,7 @@ impl Deed {
     Self::SteeringAgrees,
     Self::SteeringWrong,
     Self::SteeringUnseen,
+    Self::Request,
   ];
   /// Returns the variant's name or "" if unknown.
   pub fn variant_name(self) -> Option<&'static str> {
@@ -158,6 +162,7 @@ impl Deed {
       Self::SteeringAgrees => Some("SteeringAgrees"),
       Self::SteeringWrong => Some("SteeringWrong"),
       Self::SteeringUnseen => Some("SteeringUnseen"),
+      Self::Request => Some("Request"),
       _ => None,
     }
   }
@@ -701,7 +706,7 @@ impl<'a> Act {
     }
   }
 
-  /// Number of the stop that a reset releases; 0 for other acts.
+  /// Argument of the deed: number of the stop that a reset releases, number of the action of a request; 0 for other deeds.
   pub fn stop(&self) -> u32 {
     let mut mem = ::core::mem::MaybeUninit::<<u32 as ::flatbuffers::EndianScalar>::Scalar>::uninit();
     // Safety:
@@ -953,6 +958,8 @@ impl<'a> Command<'a> {
   pub const VT_SUCCESSOR: ::flatbuffers::VOffsetT = 18;
   pub const VT_SIGNALS: ::flatbuffers::VOffsetT = 20;
   pub const VT_TWIST: ::flatbuffers::VOffsetT = 22;
+  pub const VT_AXES: ::flatbuffers::VOffsetT = 24;
+  pub const VT_ACTIONS: ::flatbuffers::VOffsetT = 26;
 
   #[inline]
   pub unsafe fn init_from_table(table: ::flatbuffers::Table<'a>) -> Self {
@@ -966,6 +973,8 @@ impl<'a> Command<'a> {
     let mut builder = CommandBuilder::new(_fbb);
     builder.add_successor(args.successor);
     builder.add_console(args.console);
+    builder.add_actions(args.actions);
+    if let Some(x) = args.axes { builder.add_axes(x); }
     if let Some(x) = args.twist { builder.add_twist(x); }
     builder.add_signals(args.signals);
     builder.add_absences(args.absences);
@@ -1060,6 +1069,23 @@ impl<'a> Command<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<Twist>(Command::VT_TWIST, None)}
   }
+  /// Set points of the machine's declared axes, by their indices, in the axes' units; at most 16. Not a number, or beyond
+  /// the list: no set point.
+  #[inline]
+  pub fn axes(&self) -> Option<::flatbuffers::Vector<'a, f32>> {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'a, f32>>>(Command::VT_AXES, None)}
+  }
+  /// Declared actions that a person holds down or has switched on: bit n for action n.
+  #[inline]
+  pub fn actions(&self) -> u32 {
+    // Safety:
+    // Created from valid Table for this object
+    // which contains a valid value in this slot
+    unsafe { self._tab.get::<u32>(Command::VT_ACTIONS, Some(0)).unwrap()}
+  }
 }
 
 impl ::flatbuffers::Verifiable for Command<'_> {
@@ -1078,6 +1104,8 @@ impl ::flatbuffers::Verifiable for Command<'_> {
      .visit_field::<u64>("successor", Self::VT_SUCCESSOR, false)?
      .visit_field::<u32>("signals", Self::VT_SIGNALS, false)?
      .visit_field::<Twist>("twist", Self::VT_TWIST, false)?
+     .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, f32>>>("axes", Self::VT_AXES, false)?
+     .visit_field::<u32>("actions", Self::VT_ACTIONS, false)?
      .finish();
     Ok(())
   }
@@ -1093,6 +1121,8 @@ pub struct CommandArgs<'a> {
     pub successor: u64,
     pub signals: u32,
     pub twist: Option<&'a Twist>,
+    pub axes: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, f32>>>,
+    pub actions: u32,
 }
 impl<'a> Default for CommandArgs<'a> {
   #[inline]
@@ -1108,6 +1138,8 @@ impl<'a> Default for CommandArgs<'a> {
       successor: 0,
       signals: 0,
       twist: None,
+      axes: None,
+      actions: 0,
     }
   }
 }
@@ -1158,6 +1190,14 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> CommandBuilder<'a, 'b, A> {
     self.fbb_.push_slot_always::<&Twist>(Command::VT_TWIST, twist);
   }
   #[inline]
+  pub fn add_axes(&mut self, axes: ::flatbuffers::WIPOffset<::flatbuffers::Vector<'b , f32>>) {
+    self.fbb_.push_slot_always::<::flatbuffers::WIPOffset<_>>(Command::VT_AXES, axes);
+  }
+  #[inline]
+  pub fn add_actions(&mut self, actions: u32) {
+    self.fbb_.push_slot::<u32>(Command::VT_ACTIONS, actions, 0);
+  }
+  #[inline]
   pub fn new(_fbb: &'b mut ::flatbuffers::FlatBufferBuilder<'a, A>) -> CommandBuilder<'a, 'b, A> {
     let start = _fbb.start_table();
     CommandBuilder {
@@ -1186,6 +1226,8 @@ impl ::core::fmt::Debug for Command<'_> {
       ds.field("successor", &self.successor());
       ds.field("signals", &self.signals());
       ds.field("twist", &self.twist());
+      ds.field("axes", &self.axes());
+      ds.field("actions", &self.actions());
       ds.finish()
   }
 }

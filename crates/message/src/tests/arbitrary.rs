@@ -6,9 +6,13 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tautline_guard::act::{Answer, Blocker, Blockers, Outcome};
 use tautline_guard::config::Config;
+use tautline_guard::description::{
+    Action, ActionForm, ActionRule, ActionStop, Axis, AxisForm, AxisRule, AxisStop, Name, Reading,
+    Revision, Text, Unit, ValueForm, ValueInfo,
+};
 use tautline_guard::frame::{DeadMan, Status};
 use tautline_guard::identity::{ActNumber, Console, Tick};
-use tautline_guard::{Cause, Gear, Guard, Input, MachineState, Mode, Twist, Why};
+use tautline_guard::{Actions, Axes, Cause, Gear, Guard, Input, MachineState, Mode, Twist, Why};
 use tautline_units::{ByteCount, Duration, Instant};
 
 use crate::fields::{Choice, Codec};
@@ -18,10 +22,10 @@ use crate::snapshot::{
     UnitCounts, Value,
 };
 use crate::{
-    Act, Candidate, CandidateKind, ClockOffset, Command, Control, Deed, EmulatedLink, Held, Known,
-    LinkAction, OperatorStatus, Order, ProbeAnswer, ProbeQuestion, ProtocolVersions, QuorumStep,
-    Refusal, RelayTicket, Role, SessionState, Snapshot, StripReport, Telemetry, VehicleEntry,
-    VehicleState, VideoFeedback,
+    Act, Candidate, CandidateKind, ClockOffset, Command, Control, Deed, Description, EmulatedLink,
+    Held, Known, LinkAction, OperatorStatus, Order, ProbeAnswer, ProbeQuestion, ProtocolVersions,
+    QuorumStep, Refusal, RelayTicket, Role, SessionState, Snapshot, StripReport, Telemetry, Values,
+    VehicleEntry, VehicleState, VideoFeedback,
 };
 
 pub(crate) fn command() -> impl Strategy<Value = Command> {
@@ -29,10 +33,11 @@ pub(crate) fn command() -> impl Strategy<Value = Command> {
     let pedals = (-1.0f32..=1.0, 0.0f32..=1.0, 0.0f32..=1.0);
     let act = (any::<u32>(), any::<u32>(), variant::<Deed>());
     let act = option::of(act.prop_map(|(number, stop, deed)| Act { number, stop, deed }));
-    let person = (any::<[u64; 2]>(), any::<[u32; 4]>(), act, variant::<DeadMan>(), twist());
+    let person =
+        (any::<[u64; 2]>(), any::<[u32; 4]>(), act, variant::<DeadMan>(), twist(), devices());
     (any::<u64>(), instant(), pedals, gear, any::<bool>(), person).prop_map(
         |(sequence, sent_at, (steering, throttle, brake), gear, emergency_stop, person)| {
-            let ([console, successor], numbers, act, dead_man, twist) = person;
+            let ([console, successor], numbers, act, dead_man, twist, (axes, actions)) = person;
             let [cited, emergency_stop_number, absences, signals] = numbers;
             Command {
                 sequence,
@@ -51,6 +56,8 @@ pub(crate) fn command() -> impl Strategy<Value = Command> {
                 successor,
                 signals,
                 twist,
+                axes,
+                actions,
             }
         },
     )
@@ -63,6 +70,69 @@ fn twist() -> impl Strategy<Value = Twist> {
     let twist =
         twist.prop_map(|(forward, sideways, yaw_rate)| Twist { forward, sideways, yaw_rate });
     option::of(twist).prop_map(Option::unwrap_or_default)
+}
+
+/// Returns set points of axes, some of them none, and actions.
+fn devices() -> impl Strategy<Value = (Axes, Actions)> {
+    let set_point = prop_oneof![Just(f32::NAN), -1e6_f32..1e6];
+    let axes = proptest::array::uniform16(set_point).prop_map(Axes);
+    (prop_oneof![Just(Axes::NONE), axes], any::<u32>().prop_map(Actions::from_bits))
+}
+
+pub(crate) fn description() -> impl Strategy<Value = Description> {
+    let name = || "[a-z]{1,8}".prop_map(|text| Name::new(&text).expect("short"));
+    let unit = || "[a-z]{0,3}".prop_map(|text| Unit::new(&text).expect("short"));
+    let limits = || prop_oneof![Just([f32::NAN; 2]), Just([-1.0, f32::NAN]), Just([-1.0, 2.0])];
+    let on_stop = prop_oneof![
+        Just(AxisStop::Hold),
+        Just(AxisStop::Zero),
+        Just(AxisStop::Release),
+        (-1.0_f32..1.0).prop_map(AxisStop::Value)
+    ];
+    let axis = (name(), unit(), any::<bool>(), 1.0_f32..9.0, on_stop);
+    let axis = axis.prop_map(|(name, unit, is_speed, high, on_stop)| {
+        let (form, on_stop) = match is_speed {
+            true => (AxisForm::Speed, AxisStop::Zero),
+            false => (AxisForm::Position, on_stop),
+        };
+        Axis { name, unit, rule: AxisRule { form, low: -high, high, rate: high, on_stop } }
+    });
+    let rule = (variant::<ActionForm>(), variant::<ActionStop>(), any::<bool>());
+    let action = (name(), rule).prop_map(|(name, (form, on_stop, is_allowed_held))| Action {
+        name,
+        rule: ActionRule { form, on_stop, is_allowed_held },
+    });
+    let value = (name(), unit(), limits(), limits(), limits());
+    let value = value.prop_map(|(name, unit, range, warning, alarm)| ValueInfo {
+        name,
+        unit,
+        form: ValueForm::Number,
+        range,
+        warning,
+        alarm,
+    });
+    let lists = (vec(axis, 0..=16), vec(action, 0..=32), vec(value, 0..=64));
+    (revision(), lists).prop_map(|(revision, (axes, actions, values))| Description {
+        revision,
+        axes,
+        actions,
+        values,
+    })
+}
+
+pub(crate) fn values() -> impl Strategy<Value = Values> {
+    let text = "[a-z]{0,64}".prop_map(|text| Reading::Text(Text::new(&text).expect("short")));
+    let reading = prop_oneof![(-1e6_f32..1e6).prop_map(Reading::Number), text];
+    let readings = proptest::collection::btree_map(0..64_u8, reading, 0..64);
+    (revision(), instant(), readings).prop_map(|(revision, taken_at, readings)| Values {
+        revision,
+        taken_at,
+        readings: readings.into_iter().collect(),
+    })
+}
+
+fn revision() -> impl Strategy<Value = Revision> {
+    (1..=u32::MAX).prop_map(|number| Revision::new(number).expect("not 0"))
 }
 
 pub(crate) fn video_feedback() -> impl Strategy<Value = VideoFeedback> {

@@ -1,6 +1,6 @@
 use crate::{
-    Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
-    QuorumStep, Snapshot, Telemetry, VideoFeedback,
+    Command, Control, Description, LinkAction, OperatorStatus, PointCloud, ProbeAnswer,
+    ProbeQuestion, QuorumStep, Snapshot, Telemetry, Values, VideoFeedback,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -22,6 +22,8 @@ fn decode_as_everything(bytes: &[u8]) {
     let _ = ProbeAnswer::decode(bytes);
     let _ = PointCloud::decode(bytes);
     let _ = QuorumStep::decode(bytes);
+    let _ = Description::decode(bytes);
+    let _ = Values::decode(bytes);
 }
 
 fn any_message() -> impl Strategy<Value = Vec<u8>> {
@@ -37,6 +39,8 @@ fn any_message() -> impl Strategy<Value = Vec<u8>> {
         arbitrary::probe_answer().prop_map(|message| message.encode()),
         arbitrary::quorum_step().prop_map(|message| message.encode()),
         arbitrary::point_cloud().prop_map(|message| message.encode()),
+        arbitrary::description().prop_map(|message| message.encode()),
+        arbitrary::values().prop_map(|message| message.encode()),
     ]
 }
 
@@ -51,11 +55,12 @@ proptest! {
     #[test]
     fn no_bytes_behind_an_identifier_panic(
         bytes in vec(prop_oneof![3 => 0u8..16, 1 => any::<u8>()], 8..300),
-        kind in 0usize..10,
+        kind in 0usize..12,
     ) {
         let mut bytes = bytes;
         let kinds = [
-            "TLC2", "TLF1", "TLT3", "TLO2", "TLA1", "TLS1", "TLV2", "TLQ1", "TLN1", "TLE1",
+            "TLC2", "TLF1", "TLT3", "TLO2", "TLA1", "TLS1", "TLV2", "TLQ1", "TLN1", "TLE1", "TLD1",
+            "TLV1",
         ];
         bytes[4..8].copy_from_slice(kinds[kind].as_bytes());
         bytes[1..4].fill(0);

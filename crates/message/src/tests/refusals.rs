@@ -4,14 +4,17 @@ use crate::snapshot::{
     TrafficCounts, UnitCounts, Value,
 };
 use crate::{
-    Candidate, CandidateKind, ClockOffset, Command, Control, EmulatedLink, Error, Known,
-    LinkAction, LinkState, OperatorStatus, Order, PointCloud, ProbeAnswer, ProbeQuestion,
+    Candidate, CandidateKind, ClockOffset, Command, Control, Description, EmulatedLink, Error,
+    Known, LinkAction, LinkState, OperatorStatus, Order, PointCloud, ProbeAnswer, ProbeQuestion,
     ProtocolVersions, Refusal, RelayTicket, Role, SessionState, Snapshot, StatusFrame, Telemetry,
-    VehicleEntry, VehicleState, VideoFeedback,
+    Values, VehicleEntry, VehicleState, VideoFeedback,
 };
 use tautline_guard::config::Config;
+use tautline_guard::description::{
+    Axis, AxisForm, AxisRule, AxisStop, Flaw, Name, Reading, Revision, Text, Unit,
+};
 use tautline_guard::identity::Tick;
-use tautline_guard::{Gear, Guard, Input, Twist};
+use tautline_guard::{Axes, Gear, Guard, Input, Twist};
 use tautline_units::{Bitrate, ByteCount, Duration, Instant};
 
 /// Returns an ordinary message for modification.
@@ -78,8 +81,54 @@ fn a_command_outside_its_range_is_refused_by_name() {
         assert_eq!(twisted(Twist { sideways: bad, ..Twist::ZERO }), "twist.sideways_mps");
         assert_eq!(twisted(Twist { yaw_rate: bad, ..Twist::ZERO }), "twist.yaw_rate");
     }
+    for bad in [f32::INFINITY, f32::NEG_INFINITY] {
+        let mut axes = Axes::NONE;
+        axes.0[3] = bad;
+        assert_eq!(refused(Command { axes, ..command() }), "axes");
+    }
     let spinning = Twist { yaw_rate: 100.1, ..Twist::ZERO };
     assert_eq!(refused(Command { twist: spinning, ..command() }), "twist.yaw_rate");
+}
+
+#[test]
+fn a_description_that_no_machine_can_have_is_refused() {
+    let revision = Revision::new(7).unwrap();
+    let name = Name::new("boom").unwrap();
+    let rule = AxisRule {
+        form: AxisForm::Speed,
+        low: -1.0,
+        high: 1.0,
+        rate: 2.0,
+        on_stop: AxisStop::Zero,
+    };
+    let of = |axes: &[Axis]| {
+        let (actions, values) = (Vec::new(), Vec::new());
+        let description = Description { revision, axes: axes.to_vec(), actions, values };
+        Description::decode(&description.encode())
+    };
+    let boom = Axis { name, unit: Unit::default(), rule };
+    assert!(of(&[boom; 16]).is_ok());
+    assert_eq!(of(&[boom; 17]).map_err(field), Err("axes"));
+    let nameless = Axis { name: Name::default(), ..boom };
+    assert_eq!(of(&[nameless]), Err(Error::Missing { field: "axes.name" }));
+    let held = Axis { rule: AxisRule { on_stop: AxisStop::Hold, ..rule }, ..boom };
+    assert_eq!(of(&[held]), Err(Error::Flawed { field: "axes", flaw: Flaw::HeldSpeed }));
+}
+
+#[test]
+fn values_out_of_order_or_unknown_are_refused() {
+    let of = |readings: &[(u8, Reading)]| {
+        let (revision, taken_at) = (Revision::new(7).unwrap(), Instant::ZERO);
+        let values = Values { revision, taken_at, readings: readings.to_vec() };
+        Values::decode(&values.encode()).map(drop)
+    };
+    let (number, text) = (Reading::Number(1.5), Reading::Text(Text::new("idle").unwrap()));
+    assert_eq!(of(&[(0, number), (63, text)]), Ok(()));
+    assert_eq!(of(&[(64, number)]).map_err(field), Err("readings.index"));
+    assert_eq!(of(&[(0, Reading::Number(f32::NAN))]).map_err(field), Err("readings.number"));
+    for twice in [[(1, number), (1, text)], [(2, number), (1, text)]] {
+        assert_eq!(of(&twice), Err(Error::Disordered { field: "readings.index" }));
+    }
 }
 
 #[test]

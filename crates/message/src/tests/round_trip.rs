@@ -1,14 +1,15 @@
 use crate::generated::telemetry;
 use crate::point_cloud::{Point, Reader, View};
 use crate::{
-    Builder, Command, Control, LinkAction, OperatorStatus, PointCloud, ProbeAnswer, ProbeQuestion,
-    QuorumStep, Sight, Sights, Snapshot, StripReport, Telemetry, VideoFeedback,
+    Builder, Command, Control, Description, LinkAction, OperatorStatus, PointCloud, ProbeAnswer,
+    ProbeQuestion, QuorumStep, Sight, Sights, Snapshot, StripReport, Telemetry, Values,
+    VideoFeedback,
 };
 use flatbuffers::FlatBufferBuilder;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use tautline_guard::Twist;
+use tautline_guard::{Axes, Twist};
 use tautline_units::{ByteCount, Instant};
 
 use super::arbitrary;
@@ -44,6 +45,7 @@ comes_back_as_it_was! {
     a_probe_answer_comes_back_as_it_was: ProbeAnswer of probe_answer;
     a_quorum_step_comes_back_as_it_was: QuorumStep of quorum_step;
     a_point_cloud_comes_back_as_it_was: PointCloud of point_cloud;
+    values_come_back_as_they_were: Values of values;
 }
 
 proptest! {
@@ -130,6 +132,19 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// By the bytes: a limit that is not a number equals none.
+    #[test]
+    fn a_description_comes_back_as_it_was(description in arbitrary::description()) {
+        let bytes = description.encode();
+        let read = Description::decode(&bytes).unwrap();
+        prop_assert_eq!(&read.encode(), &bytes);
+        prop_assert_eq!(format!("{read:?}"), format!("{description:?}"));
+    }
+}
+
 #[test]
 fn a_command_takes_64_bytes_and_8_fewer_of_no_console() {
     let command = Command {
@@ -151,6 +166,11 @@ fn a_command_takes_64_bytes_and_8_fewer_of_no_console() {
     let twist = Twist { forward: 1.0, sideways: 0.0, yaw_rate: -0.5 };
     let twisted = Command { twist, ..cited }.encode().len();
     assert!(twisted <= 104, "{twisted}");
+    // Axes without a set point at the end of the list are not sent.
+    let mut axes = Axes::NONE;
+    axes.0[1] = 0.5;
+    let boom = Command { axes, twist, ..cited }.encode().len();
+    assert!(boom <= 128, "{boom}");
 }
 
 #[test]
