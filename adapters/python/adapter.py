@@ -3,15 +3,22 @@
 Call `follow(Guard(address), machine)`; machine.py is an example of a machine. docs/guard.md documents the frames."""
 import os, signal, socket, struct, sys, time
 from contextlib import suppress
-from math import hypot, inf
+from math import hypot, inf, nan
 
 SILENCE = float(os.environ.get("MACHINE_SILENCE", 0.030))  # s without a control until the machine brakes
 PERIOD, PAUSE_MAX, END_MAX = 0.010, 0.080, 30.0  # s: between states; of own pauses left out of silence; until it ends while moving
 ANEW, DRIFT = 1.0, 0.0002  # s of silence after which the guard may be another process; drift of clocks
 AGREE, EARLY_SPAN, EARLY_COUNT = 0.001, 2.0, 3  # three early frames that agree to 1 ms within 2 s set a new minimum delay
-STANDING, GUARD_SILENT, HAZARD = 0.05, 8, 32  # m/s and rad/s; bit in the notices; bit in the signals
+STANDING, GUARD_SILENT, HAZARD = 0.05, 8, 32  # m/s and rad/s; bit in the notices; bit in the actions
+NO_AXES = (nan,) * 16  # no set point for any axis
 SLOWS, YAW_SLOWS = 1.0, 2.0  # m/s² and rad/s² at which a differential or omni machine stops by itself
-CONTROL, STATE = struct.Struct(">HHIIQ BfffBBIfff"), struct.Struct(">HHIIQ ffffBIIIfffddfB fff")
+# The frames; written by `cargo xtask frames`.
+CONTROL, CONTROL_ID = struct.Struct(">HHIIQ BfffBBfff16fIIB"), 0x54474333
+MACHINE, MACHINE_ID = struct.Struct(">HHIIQ ffffBIIfffddf16fIIBIfff"), 0x54474D33
+DESCRIPTION, DESCRIPTION_ID = struct.Struct(">HHIIQ IBBBBBBBB24s12sffffffff"), 0x54474431
+VALUE, VALUE_ID = struct.Struct(">HHIIQ IBBfB64s"), 0x54475631
+FACT, FACT_ID = struct.Struct(">HHIIQ BH1000s"), 0x54474631
+# End of the frames.
 
 def sealed(frame):  # returns the frame with its CRC-32/P4 filled in
     value = 0xFFFFFFFF
@@ -46,7 +53,7 @@ class Guard:  # connection to the guard; address: a path, or host:port for UDP
                 if len(frame) == CONTROL.size and frame == sealed(frame):
                     length, counter, kind, _, source, *controls = CONTROL.unpack(frame)
                     ahead, self.last = counter - self.last & 0xFFFF, counter
-                    if (length, kind) == (CONTROL.size, 0x54474332) and 1 <= ahead <= 10:
+                    if (length, kind) == (CONTROL.size, CONTROL_ID) and 1 <= ahead <= 10:
                         newest = controls, source / 1e9
         return newest
 
@@ -77,10 +84,11 @@ def slowed(twist, seconds):  # on its arc: the part that needs more time sets th
     return forward * share, sideways * share, yaw_rate * share
 
 def alone(controls, machine, brake, seconds):  # brakes by at least `brake`, keeps the arc, holds at standstill
-    mode, steering, _, before, gear, parking, signals, *twist = controls
-    stood = stands(machine)
+    mode, steering, _, before, gear, parking = controls[:6]
+    stood, twist, actions = stands(machine), controls[6:9], controls[25]
     twist = (0.0, 0.0, 0.0) if stood or seconds is None else slowed(twist, seconds)
-    return mode, steering, 0.0, 1.0 if stood else max(before, brake), gear, int(stood or parking), signals | HAZARD, *twist
+    pedals = 0.0, 1.0 if stood else max(before, brake), gear, int(stood or parking)
+    return mode, steering, *pedals, *twist, *NO_AXES, actions | HAZARD, 0, 0
 
 def raise_thread():  # gives this thread real-time priority, as the guard's
     try:
@@ -106,7 +114,7 @@ def follow(guard, machine):
                 controls, silent = alone(controls, machine, 0.5, stood), now
             machine.apply(controls)
             notices = GUARD_SILENT if now - silent < 0.1 else 0
-            guard.send(STATE, 0x54474D32, *machine.state(min(stood, 1.0), notices))
+            guard.send(MACHINE, MACHINE_ID, *machine.state(min(stood, 1.0), notices))
             time.sleep(max(0.0, PERIOD - (time.monotonic() - now)))
     finally:  # also after an exception in your code: full brake
         machine.apply(alone(controls, machine, 1.0, None))

@@ -1,5 +1,6 @@
 """Tests of adapter.py in virtual time: `python3 -m unittest test_adapter` in this folder."""
 import unittest
+from math import isnan
 from types import SimpleNamespace
 import adapter
 
@@ -14,7 +15,7 @@ class Drive:
         self.guard = adapter.Guard.__new__(adapter.Guard)
         self.guard.source, self.guard.came, self.guard.least, self.guard.early = 0.0, -adapter.inf, 0.0, (0.0, -adapter.inf, 0)
         self.guard.receive, self.guard.send = self.receive, self.send
-        self.controls, self.speed = (0, 0.0, 0.0, 1.0, 0, 1, 0, 0.0, 0.0, 0.0), 5.0
+        self.controls, self.speed = (0, 0.0, 0.0, 1.0, 0, 1, 0.0, 0.0, 0.0, *adapter.NO_AXES, 0, 0, 0), 5.0
 
     def pass_time(self, seconds):
         self.now += seconds
@@ -28,7 +29,7 @@ class Drive:
 
     def receive(self):
         self.stand("before receiving")
-        newest = ((2, 0.0, 0.6, 0.0, 0, 0, 0, 0.0, 0.0, 0.0), self.waiting[-1]) if self.waiting else None
+        newest = ((2, 0.0, 0.6, 0.0, 0, 0, 0.0, 0.0, 0.0, *adapter.NO_AXES, 0, 0, 0), self.waiting[-1]) if self.waiting else None
         self.waiting.clear()
         self.stand("after receiving")
         return newest
@@ -88,16 +89,18 @@ class Stalls(unittest.TestCase):
 class Alone(unittest.TestCase):
     def test_a_machine_alone_slows_on_its_arc_and_a_turn_on_the_spot_is_motion(self):
         machine = SimpleNamespace(speed=1.0, yaw_rate=0.5)
-        controls = 2, 0.0, 0.0, 0.0, 0, 0, 0, 1.0, 0.0, 0.5
+        controls = 2, 0.0, 0.0, 0.0, 0, 0, 1.0, 0.0, 0.5, *[0.25] * 16, 1, 7, 3
         for turn in range(1, 99):
             controls = adapter.alone(controls, machine, 0.5, 0.010)
-            self.assertAlmostEqual(controls[7], 1.0 - 0.010 * turn, 6)
-            self.assertAlmostEqual(controls[9], 0.5 * controls[7], 6)
+            self.assertAlmostEqual(controls[6], 1.0 - 0.010 * turn, 6)
+            self.assertAlmostEqual(controls[8], 0.5 * controls[6], 6)
             self.assertEqual(controls[5], 0)
         machine.speed = 0.0
         self.assertFalse(adapter.stands(machine))
         machine.yaw_rate = 0.0
-        self.assertEqual(adapter.alone(controls, machine, 0.5, 0.010)[5:], (1, 32, 0.0, 0.0, 0.0))
+        held = adapter.alone(controls, machine, 0.5, 0.010)
+        self.assertEqual((held[5:9], held[25:]), ((1, 0.0, 0.0, 0.0), (33, 0, 0)))
+        self.assertTrue(all(isnan(axis) for axis in held[9:25]))
 
 if __name__ == "__main__":
     unittest.main()

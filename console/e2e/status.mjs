@@ -1,6 +1,6 @@
 // A status frame of the guard, as tests make one up: docs/guard.md has its bytes.
 
-const LEAST = 231;
+const LEAST = 383;
 const NUMBERS = [NaN, NaN, NaN, 300];
 
 /**
@@ -12,7 +12,7 @@ export function statusFrame(said = {}) {
   const bytes = new Uint8Array(LEAST + 4 * numbers.length);
   const view = new DataView(bytes.buffer);
   view.setUint16(0, bytes.length);
-  view.setUint32(4, 0x54475332);
+  view.setUint32(4, 0x54475333);
   view.setUint32(20, said.tick ?? 1);
   view.setUint8(24, said.mode ?? 0);
   view.setUint8(25, said.cause ?? 0);
@@ -36,23 +36,23 @@ export function statusFrame(said = {}) {
   view.setUint16(90, said.countdown?.leftMs ?? 65_535);
   view.setFloat32(112, said.throttle ?? 0);
   view.setFloat32(116, said.brake ?? 0);
-  (said.twist ?? [0, 0, 0]).forEach((number, at) => view.setFloat32(126 + 4 * at, number));
-  view.setUint16(138, said.machineAge ?? 20);
-  view.setFloat32(148, said.speed ?? 0);
-  view.setFloat32(152, said.sideways ?? 0);
-  view.setFloat32(156, said.yawRate ?? 0);
-  view.setFloat32(160, said.steeringAngle ?? 0);
-  view.setUint8(164, said.gear ?? 0);
-  view.setUint32(165, said.notices ?? 0);
-  view.setUint32(169, said.faults ?? 0);
-  view.setUint32(173, said.signals ?? 0);
-  view.setFloat32(177, NaN);
-  view.setFloat64(189, NaN);
-  view.setUint8(210, said.blackBox ?? 0);
-  view.setUint16(211, 200);
-  view.setUint16(213, 250);
-  (said.braking ?? [0, 0, 0]).forEach((number, at) => view.setFloat32(215 + 4 * at, number));
-  view.setFloat32(227, said.yawDeceleration ?? 0);
+  (said.twist ?? [0, 0, 0]).forEach((number, at) => view.setFloat32(122 + 4 * at, number));
+  view.setUint16(202, said.machineAge ?? 20);
+  view.setFloat32(212, said.speed ?? 0);
+  view.setFloat32(216, said.sideways ?? 0);
+  view.setFloat32(220, said.yawRate ?? 0);
+  view.setFloat32(224, said.steeringAngle ?? 0);
+  view.setUint8(228, said.gear ?? 0);
+  view.setUint32(229, said.notices ?? 0);
+  view.setUint32(233, said.faults ?? 0);
+  view.setFloat32(237, NaN);
+  view.setFloat64(249, NaN);
+  view.setUint32(333, said.signals ?? 0);
+  view.setUint8(346, said.blackBox ?? 0);
+  view.setUint16(347, 200);
+  view.setUint16(349, 250);
+  (said.braking ?? [0, 0, 0]).forEach((number, at) => view.setFloat32(351 + 4 * at, number));
+  view.setFloat32(363, said.yawDeceleration ?? 0);
   numbers.forEach((number, at) => view.setFloat32(LEAST + 4 * at, number));
   return seal(bytes);
 }

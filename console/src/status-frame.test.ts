@@ -74,7 +74,7 @@ describe('a status frame', () => {
 
   it('is none with a kind or a bit that no list has, or a value that contradicts itself', () => {
     const spoilt: Said[] = [
-      { mode: 5 }, { motion: 3 }, { cause: 200 }, { blackBox: 6 }, { gear: 2 }, { blockers: 1 << 31 }, { notices: 16 }, { faults: 1 << 9 }, { signals: 64 },
+      { mode: 5 }, { motion: 3 }, { cause: 200 }, { blackBox: 6 }, { gear: 2 }, { blockers: 1 << 31 }, { notices: 16 }, { faults: 1 << 9 },
       { tick: 0 }, { countdown: { cause: 99, leftMs: 5 } }, { report: { console: 0n, number: 5, outcome: 1 } },
       { report: { console: 1n, number: 5, outcome: 0 } }, { report: { console: 1n, number: 5, outcome: 99 } },
     ];
@@ -85,10 +85,11 @@ describe('a status frame', () => {
   it('throws on no bytes, with a sound CRC or without', () => {
     const numbers = random(7);
     const next = () => numbers.next().value;
+    const sound = vector();
     for (let round = 0; round < 4_000; round += 1) {
       const bytes = Uint8Array.from({ length: next() % 300 }, () => (next() % 4 === 0 ? next() : 0));
       expect(readStatusFrame(bytes)).toBeNull();
-      const frame = vector();
+      const frame = sound.slice();
       for (let change = 0; change < 1 + round % 6; change += 1) frame[12 + next() % (frame.length - 12)] = next();
       const read = readStatusFrame(seal(frame));
       if (read !== null) for (const value of [read.value, read.limit, read.speedBoundMps, read.jerk]) expect(Number.isFinite(value)).toBe(true);

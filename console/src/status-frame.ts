@@ -7,6 +7,7 @@ import {
   BLACK_BOXES, BLOCKERS, type BlackBox, type Blocker, CAUSES, type Cause, FAULTS, type Fault, GEARS, GUARD_MODES, type GuardMode,
   MOTIONS, type Motion, NOTICES, type Notice, SIGNALS, type Signal, STATUS_FRAME, TOLD,
 } from './generated/kinds';
+import { type RawMachine, type RawStatus, readRawStatus } from './generated/frames';
 
 /** Optional values that a machine reports for people; `null` if unknown. */
 export type Told = Record<(typeof TOLD)[number]['key'], number | null>;
@@ -74,7 +75,7 @@ export function readStatusFrame(bytes: Uint8Array): StatusFrame | null {
   if (numbers < 0 || bytes.length > bytesMax || !Number.isInteger(numbers)) return null;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   if (view.getUint16(0) !== bytes.length || view.getUint32(4) !== dataId || view.getUint32(8) !== crcOf(bytes)) return null;
-  return readPayload(new Fields(view, PAYLOAD_AT), numbers);
+  return convert(readRawStatus(view));
 }
 
 /** Returns the CRC-32/P4 of a frame, computed without the CRC's own bytes. */
@@ -86,167 +87,110 @@ export function crcOf(frame: Uint8Array): number {
   return ~crc >>> 0;
 }
 
-function readPayload(fields: Fields, numbers: number): StatusFrame | null {
-  const tick = fields.u32();
-  const [mode, cause] = [fields.kind(GUARD_MODES), fields.kind(CAUSES)];
-  const [value, limit] = [fields.finite(), fields.finite()];
-  const stop = fields.u32();
-  const latched = fields.flag();
-  const emergencyStop = fields.u32();
-  const answer = readAnswer(fields);
-  const blockers = fields.set(BLOCKERS);
-  const holder = fields.u64();
-  fields.skip(4); // The session.
-  const loopAgeMs = fields.millis();
-  fields.skip(2); // The command's age.
-  const speedBoundMps = fields.finite();
-  const [sidewaysBoundMps, yawRateBound] = [fields.finite(), fields.finite()];
-  const motion = fields.kind(MOTIONS);
-  const countdownCause = fields.kind(CAUSES);
-  const leftMs = fields.millis();
-  fields.skip(4 + 12); // Limits, and what was refused.
-  fields.skip(4); // The applied steering.
-  const [throttle, brake] = [fields.share(0), fields.share(1)];
-  fields.skip(6); // Gear, parking brake and signals as applied.
-  const twist = { forward: fields.finite(), sideways: fields.finite(), yawRate: fields.finite() };
-  const ageMs = fields.millis();
-  const machine = readMachine(fields);
-  const blackBox = fields.kind(BLACK_BOXES);
-  fields.skip(4); // The ages of pictures and commands.
-  const [decelerationBegin, deceleration, jerk] = [fields.finite(), fields.finite(), fields.finite()];
-  const yawDeceleration = fields.finite();
-  const told = readTold(fields, numbers);
-  if (fields.unsound || tick === 0 || stop === 0 || answer === undefined) return null;
-  return {
-    mode, cause, value, limit, stop, latched, emergencyStop, answer, blockers, holder, loopAgeMs,
-    speedBoundMps, sidewaysBoundMps, yawRateBound, motion,
+function convert(raw: RawStatus): StatusFrame | null {
+  const checks = new Checks();
+  const mode = checks.kind(GUARD_MODES, raw.mode);
+  const cause = checks.kind(CAUSES, raw.cause);
+  const answer = answerOf(raw);
+  const countdownCause = checks.kind(CAUSES, raw.countdownsCause);
+  const leftMs = millis(raw.countdown);
+  const ageMs = millis(raw.machinesAge);
+  const machine = checks.machine(raw.machine);
+  const frame = {
+    mode, cause, value: finite(raw.value), limit: finite(raw.limit), stop: raw.stop, latched: checks.flag(raw.latched),
+    emergencyStop: raw.emergencyStop, blockers: checks.set(BLOCKERS, raw.blockers), holder: raw.holder, loopAgeMs: millis(raw.loopAge),
+    speedBoundMps: finite(raw.speedBound), sidewaysBoundMps: finite(raw.sidewaysSpeedBound), yawRateBound: finite(raw.yawRateBound),
+    motion: checks.kind(MOTIONS, raw.motion),
     countdown: leftMs === null ? null : { cause: countdownCause, leftMs },
-    throttle, brake, twist,
-    machine: ageMs === null ? null : { ...machine, ageMs, told },
-    blackBox, decelerationBegin, deceleration, jerk, yawDeceleration,
+    throttle: share(raw.applied.throttle, 0), brake: share(raw.applied.brake, 1),
+    twist: { forward: finite(raw.applied.forward), sideways: finite(raw.applied.sideways), yawRate: finite(raw.applied.yawRate) },
+    machine: ageMs === null ? null : { ...machine, ageMs, told: toldOf(raw.numbers) },
+    blackBox: checks.kind(BLACK_BOXES, raw.blackBox),
+    decelerationBegin: finite(raw.decelerationBegin), deceleration: finite(raw.deceleration), jerk: finite(raw.jerk),
+    yawDeceleration: finite(raw.yawDeceleration),
   };
+  if (checks.unsound || raw.tick === 0 || raw.stop === 0 || answer === undefined) return null;
+  return { ...frame, answer };
 }
 
 /**
- * Reads the guard's report on the newest action: `null` if there was none, `undefined` if its
+ * Returns the guard's report on the newest action: `null` if there was none, `undefined` if its
  * fields contradict each other.
  */
-function readAnswer(fields: Fields): StatusFrame['answer'] | undefined {
-  const [console, number, outcome] = [fields.u64(), fields.u32(), fields.u8()];
+function answerOf(raw: RawStatus): StatusFrame['answer'] | undefined {
+  const [console, number, outcome] = [raw.actsConsole, raw.actsNumber, raw.actsOutcome];
   if (console === 0n && number === 0 && outcome === 0) return null;
   const said = outcome === 1 ? 'done' : BLOCKERS[outcome - 2];
   return console === 0n || number === 0 || said === undefined ? undefined : { console, number, outcome: said };
 }
 
-function readMachine(fields: Fields): Omit<MachineFrame, 'ageMs' | 'told'> {
-  fields.skip(8); // When it was measured.
-  const speedMps = fields.within(SPEED_MOST);
-  const [sidewaysMps, yawRate] = [fields.within(SPEED_MOST), fields.within(YAW_RATE_MOST)];
-  const steeringAngleRad = fields.within(ANGLE_MOST);
-  const gear = fields.u8();
-  const [notices, faults, signals] = [fields.set(NOTICES), fields.set(FAULTS), fields.set(SIGNALS)];
-  fields.skip(12 + 20 + 1); // Position, place, and a byte that is reserved.
-  if (gear >= GEARS.length) fields.unsound = true;
-  return { speedMps, sidewaysMps, yawRate, steeringAngleRad, gear, notices, faults, signals };
-}
-
 /**
- * Reads the optional values. Those that an older guard does not send are unknown; further ones of a
- * newer guard are skipped.
+ * Returns the optional values. Those that an older guard does not send are unknown; further ones of
+ * a newer guard are skipped.
  */
-function readTold(fields: Fields, numbers: number): Told {
+function toldOf(numbers: number[]): Told {
   // The fourth is the guard's command timeout, which is no value of the machine.
-  const present = Array.from({ length: numbers }, () => fields.f32()).filter((_, at) => at !== TIMEOUT_AT);
+  const present = numbers.filter((_, at) => at !== TIMEOUT_AT);
   const known = (number: number | undefined): number | null => (number !== undefined && Number.isFinite(number) ? number : null);
   return Object.fromEntries(TOLD.map(({ key }, at) => [key, known(present[at])])) as Told;
 }
 
-/** Fields of a frame in sequence. */
-class Fields {
-  /** True once a field has had an invalid value. */
+/** Returns the number, or 0 for one that is not finite. */
+function finite(value: number): number {
+  return Number.isFinite(value) ? value : 0;
+}
+
+/** Returns the number limited to 0 to 1; `otherwise` replaces NaN. */
+function share(value: number, otherwise: number): number {
+  return Number.isNaN(value) ? otherwise : Math.min(1, Math.max(0, value));
+}
+
+/** Returns the number; `null` if it is unknown or its magnitude is above `most`. */
+function within(value: number, most: number): number | null {
+  return Math.abs(value) <= most ? value : null;
+}
+
+/** Returns a time in ms; `null` if it is unknown. */
+function millis(value: number): number | null {
+  return value === UNKNOWN_MS ? null : value;
+}
+
+/** Conversion of numbers that have names, which notes invalid ones. */
+class Checks {
+  /** True once a number had an invalid value. */
   unsound = false;
-  #at: number;
 
-  constructor(readonly view: DataView, at: number) {
-    this.#at = at;
+  machine(raw: RawMachine): Omit<MachineFrame, 'ageMs' | 'told'> {
+    this.kind(GEARS, raw.gear);
+    return {
+      speedMps: within(raw.speed, SPEED_MOST), sidewaysMps: within(raw.sidewaysSpeed, SPEED_MOST),
+      yawRate: within(raw.yawRate, YAW_RATE_MOST), steeringAngleRad: within(raw.steeringAngle, ANGLE_MOST), gear: raw.gear,
+      notices: this.set(NOTICES, raw.notices), faults: this.set(FAULTS, raw.faults),
+      // Lights and horn are the machine's first actions.
+      signals: SIGNALS.filter((_, number) => (raw.actions >>> number) & 1),
+    };
   }
 
-  skip(bytes: number): void {
-    this.#at += bytes;
-  }
-
-  u8(): number {
-    return this.view.getUint8(this.#next(1));
-  }
-
-  u16(): number {
-    return this.view.getUint16(this.#next(2));
-  }
-
-  u32(): number {
-    return this.view.getUint32(this.#next(4));
-  }
-
-  u64(): bigint {
-    return this.view.getBigUint64(this.#next(8));
-  }
-
-  f32(): number {
-    return this.view.getFloat32(this.#next(4));
-  }
-
-  /** Reads a number; one that is not finite counts as 0. */
-  finite(): number {
-    const value = this.f32();
-    return Number.isFinite(value) ? value : 0;
-  }
-
-  /** Reads a number and limits it to 0 to 1; `otherwise` replaces NaN. */
-  share(otherwise: number): number {
-    const value = this.f32();
-    return Number.isNaN(value) ? otherwise : Math.min(1, Math.max(0, value));
-  }
-
-  /** Reads a number; `null` if it is unknown or its magnitude is above `most`. */
-  within(most: number): number | null {
-    const value = this.f32();
-    return Math.abs(value) <= most ? value : null;
-  }
-
-  /** Reads a time in ms; `null` if it is unknown. */
-  millis(): number | null {
-    const value = this.u16();
-    return value === UNKNOWN_MS ? null : value;
-  }
-
-  flag(): boolean {
-    const value = this.u8();
+  flag(value: number): boolean {
     if (value > 1) this.unsound = true;
     return value === 1;
   }
 
-  /** Reads an index into `names` and returns the name. */
-  kind<Name extends string>(names: readonly Name[]): Name {
-    const name = names[this.u8()];
+  /** Returns the name of an index into `names`. */
+  kind<Name extends string>(names: readonly Name[], index: number): Name {
+    const name = names[index];
     if (name === undefined) this.unsound = true;
     return name ?? names[0]!;
   }
 
-  /** Reads a bit mask and returns the `names` whose bits are set. */
-  set<Name extends string>(names: readonly Name[]): Name[] {
-    const bits = this.u32();
+  /** Returns the `names` whose bits are set. */
+  set<Name extends string>(names: readonly Name[], bits: number): Name[] {
     if (bits >>> names.length !== 0) this.unsound = true;
     return names.filter((_, number) => (bits >>> number) & 1);
-  }
-
-  #next(bytes: number): number {
-    this.#at += bytes;
-    return this.#at - bytes;
   }
 }
 
 const CRC_AT = 8;
-const PAYLOAD_AT = 20;
 const UNKNOWN_MS = 65_535;
 /** Index of the command timeout among the optional values. */
 const TIMEOUT_AT = 3;

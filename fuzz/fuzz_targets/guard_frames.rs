@@ -5,15 +5,19 @@
 use libfuzzer_sys::fuzz_target;
 use tautline_fuzz::Input;
 use tautline_guard::MachineState;
-use tautline_guard::frame::{Control, Frame, Proposal, Receiver, Status, decode, encode};
+use tautline_guard::frame::{
+    Control, Description, Frame, Proposal, Receiver, Status, Value, decode, encode,
+};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut input = Input(bytes);
-    match input.up_to(3) {
+    match input.up_to(5) {
         0 => receives::<Control>(input),
         1 => receives::<MachineState>(input),
         2 => receives::<Proposal>(input),
-        _ => receives::<Status>(input),
+        3 => receives::<Status>(input),
+        4 => receives::<Description>(input),
+        _ => receives::<Value>(input),
     }
 });
 
@@ -24,7 +28,7 @@ fn receives<F: Frame>(mut input: Input<'_>) {
         let is_sealed = input.byte() % 4 != 0;
         // Frames may end in optional numbers: try different counts.
         let numbers = if F::BYTES_LEAST < F::BYTES { 4 * input.up_to(9) } else { 0 };
-        let length = if is_sealed { F::BYTES_LEAST + numbers } else { input.up_to(300) };
+        let length = if is_sealed { F::BYTES_LEAST + numbers } else { input.up_to(420) };
         let (bytes, rest) = input.0.split_at(length.min(input.0.len()));
         let mut bytes = bytes.to_vec();
         input.0 = rest;

@@ -1,3 +1,6 @@
+//! `cargo xtask frames` writes the guard's frames, and what other languages and the docs have of
+//! them, from one description ([`frames`]).
+//!
 //! `cargo xtask mutate` checks that the lab's experiments notice a changed constant ([`mutate`]).
 //!
 //! `cargo xtask parsers` lists every function that takes foreign bytes, and its tests
@@ -9,6 +12,7 @@
 //!
 //! - The arrows between crates are those of the table in ARCHITECTURE.md ([`arrows`]).
 //! - No file is in a circle of imports ([`circles`]).
+//! - Files that `cargo xtask frames` writes are up to date ([`frames`]).
 //! - No source file is over 800 lines, and there is no `mod.rs` ([`files`]).
 //! - Sockets, clocks, threads and unsafe code stand only where ARCHITECTURE.md allows them
 //!   ([`invariants`]).
@@ -30,6 +34,7 @@ mod counts;
 mod docs;
 mod examples;
 mod files;
+mod frames;
 mod invariants;
 mod links;
 mod mutate;
@@ -53,9 +58,10 @@ fn main() -> ExitCode {
         Some((command, [])) if command == "parsers" => {
             source::all().and_then(|sources| parsers::run(&sources))
         }
+        Some((command, [])) if command == "frames" => frames::run(),
         Some((command, wanted)) if command == "mutate" => mutate::run(wanted),
         _ => Err(anyhow::anyhow!(
-            "usage: cargo xtask tidy [--counts], parsers, or mutate [NAME or KEY ..]"
+            "usage: cargo xtask tidy [--counts], frames, parsers, or mutate [NAME or KEY ..]"
         )),
     };
     match checked {
@@ -83,6 +89,7 @@ fn tidy() -> Result<()> {
     let allowed = arrows::allowed(text_of("ARCHITECTURE.md")?)?;
     let mut faults = arrows::faults(&metadata, &allowed)?;
     faults.extend(examples::faults(&metadata, &sources)?);
+    faults.extend(frames::faults()?);
     faults.extend(circles::faults(&sources));
     faults.extend(parsers::faults(&sources)?);
     faults.extend(links::faults(&sources, &source::paths()?));

@@ -100,7 +100,8 @@ pub(crate) fn is_generated(path: &str) -> bool {
 }
 
 /// Path parts of generated files.
-const GENERATED: [&str; 6] = [
+const GENERATED: [&str; 7] = [
+    "guard/src/frame/layout.rs",
     "/generated/",
     "console/src/message/",
     "schemas/rate_cause.fbs",

@@ -146,7 +146,7 @@ export const TOLD = [
 ] as const;
 
 /** Frame *status*: data id, length without optional numbers, longest. */
-export const STATUS_FRAME = { dataId: 0x54475332, bytesLeast: 231, bytesMax: 512 } as const;
+export const STATUS_FRAME = { dataId: 0x54475333, bytesLeast: 383, bytesMax: 512 } as const;
 /** From this age on, a machine's last state says nothing of now. */
 export const MACHINE_AGE_MAX_MS = 300;
 

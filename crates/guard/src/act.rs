@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::description::ACTIONS_MAX;
 use crate::identity::{ActNumber, Console, Stop};
 use crate::set::{Set, numbered};
 
@@ -40,6 +41,8 @@ pub enum Deed {
     /// Result of the steering check as the person saw it; [`Agreement::Wrong`] holds the machine
     /// until a reset.
     Steering(Agreement),
+    /// Request for the machine's declared action of this number, 0 to 31.
+    Request(u8),
 }
 
 /// Observation of a person during the steering check.
@@ -135,32 +138,39 @@ numbered! {
 pub type Blockers = Set<Blocker>;
 
 impl Deed {
-    /// Returns the deed's number on the wire, and the stop that it names.
-    pub(crate) const fn to_wire(self) -> (u8, Option<Stop>) {
+    /// Returns the deed's number on the wire and its argument: of a reset the stop, of a request
+    /// the action, else 0.
+    pub(crate) const fn to_wire(self) -> (u8, u32) {
         match self {
-            Self::Arm => (1, None),
-            Self::Reset(stop) => (2, Some(stop)),
-            Self::Park => (3, None),
-            Self::TakeOver => (4, None),
-            Self::CheckSteering => (5, None),
-            Self::Steering(Agreement::Agrees) => (6, None),
-            Self::Steering(Agreement::Wrong) => (7, None),
-            Self::Steering(Agreement::Unseen) => (8, None),
+            Self::Arm => (1, 0),
+            Self::Reset(stop) => (2, stop.get()),
+            Self::Park => (3, 0),
+            Self::TakeOver => (4, 0),
+            Self::CheckSteering => (5, 0),
+            Self::Steering(Agreement::Agrees) => (6, 0),
+            Self::Steering(Agreement::Wrong) => (7, 0),
+            Self::Steering(Agreement::Unseen) => (8, 0),
+            Self::Request(action) => (9, action as u32),
         }
     }
 
-    /// Returns the deed of this number on the wire; `None` for an unknown number, or if a reset
-    /// lacks its stop or another deed has one.
-    pub(crate) fn from_wire(kind: u8, stop: Option<Stop>) -> Option<Self> {
-        match (kind, stop) {
-            (1, None) => Some(Self::Arm),
-            (2, Some(stop)) => Some(Self::Reset(stop)),
-            (3, None) => Some(Self::Park),
-            (4, None) => Some(Self::TakeOver),
-            (5, None) => Some(Self::CheckSteering),
-            (6, None) => Some(Self::Steering(Agreement::Agrees)),
-            (7, None) => Some(Self::Steering(Agreement::Wrong)),
-            (8, None) => Some(Self::Steering(Agreement::Unseen)),
+    /// Returns the deed of this number and argument on the wire; `None` for an unknown number, or
+    /// if a reset lacks its stop, a request names no possible action, or another deed has an
+    /// argument.
+    pub(crate) fn from_wire(kind: u8, argument: u32) -> Option<Self> {
+        match (kind, argument) {
+            (1, 0) => Some(Self::Arm),
+            (2, stop) => Stop::new(stop).map(Self::Reset),
+            (3, 0) => Some(Self::Park),
+            (4, 0) => Some(Self::TakeOver),
+            (5, 0) => Some(Self::CheckSteering),
+            (6, 0) => Some(Self::Steering(Agreement::Agrees)),
+            (7, 0) => Some(Self::Steering(Agreement::Wrong)),
+            (8, 0) => Some(Self::Steering(Agreement::Unseen)),
+            (9, action) => {
+                let action = u8::try_from(action).ok()?;
+                (usize::from(action) < ACTIONS_MAX).then_some(Self::Request(action))
+            }
             _ => None,
         }
     }

@@ -1,9 +1,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::set::{Set, numbered};
-use crate::{Motion, Twist};
+use crate::{Actions, Axes, Motion, Twist};
 
-/// Set points of a machine's motion, parking brake and lights.
+/// Set points of a machine's motion, parking brake, lights, axes and actions.
 ///
 /// Steering, pedals and gear move an Ackermann machine, [`twist`](Self::twist) any other; a guard
 /// zeroes the part that is not its machine's.
@@ -25,6 +25,11 @@ pub struct Controls {
     pub signals: Signals,
     /// Speed and yaw rate that a differential or omni machine holds.
     pub twist: Twist,
+    /// Set points of the declared axes.
+    pub axes: Axes,
+    /// Declared actions that are on, in addition to [`signals`](Self::signals), which are the first
+    /// six on the wire.
+    pub actions: Actions,
 }
 
 numbered! {
@@ -70,6 +75,7 @@ impl Controls {
             throttle: or(self.throttle, 0.0).clamp(0.0, 1.0),
             brake: or(self.brake, 1.0).clamp(0.0, 1.0),
             twist: self.twist.sane(),
+            axes: self.axes.sane(),
             ..self
         }
     }
@@ -79,14 +85,16 @@ impl Controls {
     /// Returns these controls without the set points that a machine of this kind does not have.
     #[must_use]
     pub fn of(self, motion: Motion) -> Self {
-        let Self { parking_brake, signals, twist, .. } = self;
+        let Self { parking_brake, signals, twist, axes, actions, .. } = self;
         match motion {
             Motion::Ackermann => Self { twist: Twist::ZERO, ..self },
             Motion::Differential => {
                 let twist = Twist { sideways: 0.0, ..twist };
-                Self { parking_brake, signals, twist, ..Self::default() }
+                Self { parking_brake, signals, twist, axes, actions, ..Self::default() }
             }
-            Motion::Omni => Self { parking_brake, signals, twist, ..Self::default() },
+            Motion::Omni => {
+                Self { parking_brake, signals, twist, axes, actions, ..Self::default() }
+            }
         }
     }
 }

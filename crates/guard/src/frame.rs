@@ -17,23 +17,28 @@
 mod bytes;
 mod control;
 mod crc;
+mod description;
 mod error;
 mod fact;
+mod layout;
 mod machine;
 mod payload;
 mod proposal;
 mod status;
+mod value;
 
 use core::marker::PhantomData;
 
 use tautline_units::Instant;
 
 pub use control::Control;
+pub use description::{Description, revision};
 pub use error::{Error, LOST_MAX};
 pub use fact::{About, Fact};
 pub use payload::Frame;
 pub use proposal::{Absence, Absences, Command, DeadMan, Proposal, Trouble, Troubles};
 pub use status::{BlackBox, Budget, Counts, Status};
+pub use value::Value;
 
 use bytes::{Reader, Writer};
 use payload::TRAILING_BYTES;

@@ -281,7 +281,7 @@ impl Guard {
         if self.is_latch_told() || !self.is_latched {
             self.emergency_stop_kept = self.emergency_stop;
         }
-        let control = Control { source: now, mode, controls };
+        let control = Control { source: now, mode, controls, request: None };
         let status = Status { black_box: input.black_box, ..self.status(now) };
         Output { control, status, transition, latched: self.is_latched.then_some(self.stop) }
     }

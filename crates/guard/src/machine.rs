@@ -3,9 +3,10 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
+use crate::description::Revision;
 use crate::reported::reported;
 use crate::set::{Set, numbered};
-use crate::{Controls, Gear, Signals};
+use crate::{Actions, Answered, Axes, Controls, Gear, Signals};
 
 /// A machine that can be driven: implemented by a simulated car, or by a vehicle behind CAN, a ROS
 /// graph or a serial line.
@@ -72,6 +73,15 @@ pub struct MachineState {
     pub notices: Notices,
     /// Lights and horn that are on.
     pub signals: Signals,
+    /// Measured values of the declared axes.
+    pub axes: Axes,
+    /// Declared actions that are on, in addition to [`signals`](Self::signals), which are the first
+    /// six on the wire.
+    pub actions: Actions,
+    /// Answer to the newest request; `None` before the first.
+    pub answered: Option<Answered>,
+    /// Revision of the machine's description; `None` if it declares nothing.
+    pub description: Option<Revision>,
     /// Optional numbers for people; the guard uses only the acceleration along the machine.
     pub told: Reported,
 }

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::frame::Status;
 use crate::identity::{Console, Session};
-use crate::{Controls, MachineState, Member, Place, Position, Set};
+use crate::{Actions, Controls, MachineState, Member, Place, Position, Set};
 
 /// A value that is serialized for people: kinds by their names, sets as lists of names, times in
 /// milliseconds, consoles as hexadecimal digits.
@@ -51,7 +51,7 @@ impl Serialize for Readable<&Status> {
 impl Serialize for Readable<&MachineState> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(machine) = self;
-        let mut all = serializer.serialize_struct("Machine", 8)?;
+        let mut all = serializer.serialize_struct("Machine", 12)?;
         all.serialize_field("measured_ns", &machine.measured_at.as_nanos())?;
         all.serialize_field("gear", &Name(machine.gear))?;
         all.serialize_field("position", &machine.position.map(Readable))?;
@@ -59,6 +59,10 @@ impl Serialize for Readable<&MachineState> {
         all.serialize_field("faults", &Readable(machine.faults))?;
         all.serialize_field("notices", &Readable(machine.notices))?;
         all.serialize_field("signals", &Readable(machine.signals))?;
+        all.serialize_field("axes", &machine.axes)?;
+        all.serialize_field("actions", &Readable(machine.actions))?;
+        all.serialize_field("answered", &machine.answered)?;
+        all.serialize_field("description", &machine.description)?;
         all.serialize_field("told", &machine.told)?;
         all.end()
     }
@@ -90,7 +94,7 @@ impl Serialize for Readable<Place> {
 impl Serialize for Readable<&Controls> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(controls) = self;
-        let mut all = serializer.serialize_struct("Controls", 7)?;
+        let mut all = serializer.serialize_struct("Controls", 9)?;
         all.serialize_field("steering", &controls.steering)?;
         all.serialize_field("throttle", &controls.throttle)?;
         all.serialize_field("brake", &controls.brake)?;
@@ -98,6 +102,8 @@ impl Serialize for Readable<&Controls> {
         all.serialize_field("parking_brake", &controls.parking_brake)?;
         all.serialize_field("signals", &Readable(controls.signals))?;
         all.serialize_field("twist", &controls.twist)?;
+        all.serialize_field("axes", &controls.axes)?;
+        all.serialize_field("actions", &Readable(controls.actions))?;
         all.end()
     }
 }
@@ -112,6 +118,12 @@ impl Serialize for Readable<Console> {
 impl<E: Member> Serialize for Readable<Set<E>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(Name))
+    }
+}
+
+impl Serialize for Readable<Actions> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter())
     }
 }
 

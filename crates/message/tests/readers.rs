@@ -104,6 +104,6 @@ fn output(mut process: Process) -> String {
 
 const EXPECTED: &str = "command 77 -0.5 1\n\
     twist 0.5 -0.25 1\n\
-    telemetry 9 247 commands are fresh\n\
+    telemetry 9 399 commands are fresh\n\
     value battery 48.5 V\n\
     cloud 100 5100\n";

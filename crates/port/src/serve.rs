@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tautline_guard::frame::{Control, Frame, Receiver, Sender};
 use tautline_guard::{
-    Controls, LateFrames, Machine, MachineState, Notice, PERIOD, Pauses, Signal, Twist,
+    Axes, Controls, LateFrames, Machine, MachineState, Notice, PERIOD, Pauses, Signal, Twist,
 };
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Client};
@@ -145,6 +145,7 @@ impl<M: Machine> Served<M> {
             throttle: 0.0,
             brake: 1.0,
             twist: Twist::ZERO,
+            axes: Axes::NONE,
             signals: self.applied.signals.with_if(Signal::Hazard, was_heard),
             ..self.applied
         };
@@ -248,6 +249,7 @@ impl Follower {
             brake: brake.max(self.controls.brake),
             parking_brake: stands || self.controls.parking_brake,
             twist: if stands { Twist::ZERO } else { slowed },
+            axes: Axes::NONE,
             signals: self.controls.signals.with_if(Signal::Hazard, self.heard_at.is_some()),
             ..self.controls
         }

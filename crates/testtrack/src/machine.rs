@@ -68,11 +68,13 @@ impl Machine for SimulatedCar {
             faults: Faults::NONE,
             notices: Notices::NONE.with_if(Notice::ParkingBrake, parking_brake),
             signals: self.controls.signals,
+            actions: self.controls.actions,
             told: Reported {
                 acceleration_along: Some(car.acceleration as f32),
                 acceleration_across: Some((car.speed * car.yaw_rate) as f32),
                 charge: Some((100.0 * (1.0 - car.odometer / RANGE).max(0.0)) as f32),
             },
+            ..MachineState::default()
         }
     }
 

@@ -205,11 +205,13 @@ impl Machine for SimulatedRobot {
             faults: Faults::NONE,
             notices: Notices::NONE.with_if(Notice::ParkingBrake, self.controls.parking_brake),
             signals: self.controls.signals,
+            actions: self.controls.actions,
             told: Reported {
                 acceleration_along: Some(self.acceleration[0] as f32),
                 acceleration_across: Some(self.acceleration[1] as f32),
                 charge: Some((100.0 * (1.0 - self.odometer / RANGE).max(0.0)) as f32),
             },
+            ..MachineState::default()
         }
     }
 

@@ -70,7 +70,7 @@ const STOPS: [Stop; 31] = [
     // The speed limit falls faster than a weak brake slows the car.
     persons(Cause::Overspeed, |drive| {
         (drive.cites, drive.brake) = (Cites::Behind(44), Some(0.0));
-        drive.conditions = Conditions { brake_share: 0.12, slope: 0.0 };
+        drive.conditions = Conditions { brake_share: 0.12, ..Conditions::default() };
     }),
     // A restarted guard finds a moving car.
     guards(Cause::Rolling, |drive| drive.guard = guard(7_000)),

@@ -27,6 +27,7 @@ pub(crate) fn proposed(command: &message::Command) -> Asked {
         parking_brake: false,
         signals: Signals::known(command.signals),
         twist: command.twist,
+        ..Controls::default()
     };
     let console = Console::new(command.console);
     let driven = |console| Command {

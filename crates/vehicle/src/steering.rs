@@ -51,7 +51,8 @@ impl Steering {
             | Deed::Arm
             | Deed::Reset(_)
             | Deed::Park
-            | Deed::TakeOver => {}
+            | Deed::TakeOver
+            | Deed::Request(_) => {}
         }
     }
 

@@ -50,19 +50,8 @@ impl<'a> Writer<'a> {
         self.put(value.to_be_bytes());
     }
 
-    /// Writes a time in integer milliseconds, rounded up, at most 65,534; all ones mean `None`.
-    pub(super) fn millis(&mut self, value: Option<Duration>) {
-        let millis = value.map(|value| value.as_nanos().div_ceil(1_000_000));
-        let most = u16::MAX - 1;
-        self.u16(millis.map_or(u16::MAX, |millis| millis.min(u128::from(most)) as u16));
-    }
-
     pub(super) fn bytes<const N: usize>(&mut self, value: &[u8; N]) {
         self.put(*value);
-    }
-
-    pub(super) fn set<E>(&mut self, value: Set<E>) {
-        self.u32(value.bits());
     }
 }
 
@@ -119,10 +108,18 @@ impl<'a> Reader<'a> {
         f32::from_be_bytes(self.take())
     }
 
-    /// Reads a number between `-most` and `most`. NaN, which means unknown, is returned as it is; a
-    /// value out of range is counted and returned as NaN.
-    pub(super) fn f32_within(&mut self, most: f32) -> f32 {
-        let value = self.f32();
+    pub(super) fn f64(&mut self) -> f64 {
+        f64::from_be_bytes(self.take())
+    }
+
+    /// Reads one of the optional numbers at the end of a frame; NaN if the frame ends before it.
+    pub(super) fn trailing_f32(&mut self) -> f32 {
+        if self.at < self.bytes.len() { self.f32() } else { f32::NAN }
+    }
+
+    /// Returns a number between `-most` and `most` as it is, also NaN, which means unknown; a value
+    /// out of range is counted and becomes NaN.
+    pub(super) fn within(&mut self, value: f32, most: f32) -> f32 {
         if value.is_nan() || value.abs() <= most {
             return value;
         }
@@ -130,53 +127,38 @@ impl<'a> Reader<'a> {
         f32::NAN
     }
 
-    /// Reads a number in the same way as [`f32_within`](Self::f32_within).
-    pub(super) fn f64_within(&mut self, most: f64) -> f64 {
-        let value = self.f64();
+    /// Returns a number in the same way as [`within`](Self::within).
+    pub(super) fn within_f64(&mut self, value: f64, most: f64) -> f64 {
         if value.is_nan() || value.abs() <= most {
             return value;
         }
         self.impossible_count += 1;
         f64::NAN
     }
+}
 
-    /// Reads one of the optional numbers at the end of a frame; `None` if the frame ends before it.
-    pub(super) fn trailing_f32(&mut self) -> Option<f32> {
-        (self.at < self.bytes.len()).then(|| self.f32())
-    }
+/// Returns a time in integer milliseconds, rounded up, at most 65,534; all ones for `None`.
+pub(super) fn to_millis(value: Option<Duration>) -> u16 {
+    let millis = value.map(|value| value.as_nanos().div_ceil(1_000_000));
+    let most = u16::MAX - 1;
+    millis.map_or(u16::MAX, |millis| millis.min(u128::from(most)) as u16)
+}
 
-    pub(super) fn f64(&mut self) -> f64 {
-        f64::from_be_bytes(self.take())
-    }
+/// Returns the time of [`to_millis`].
+pub(super) fn from_millis(millis: u16) -> Option<Duration> {
+    (millis != u16::MAX).then(|| Duration::from_millis(millis.into()))
+}
 
-    pub(super) fn millis(&mut self) -> Option<Duration> {
-        match self.u16() {
-            u16::MAX => None,
-            millis => Some(Duration::from_millis(millis.into())),
-        }
-    }
+/// Returns the set of these bits, which stand at offset `at`.
+pub(super) fn set<E: Member>(bits: u32, at: usize) -> Result<Set<E>, Error> {
+    Set::from_bits(bits).ok_or(Error::Value { at })
+}
 
-    pub(super) fn set<E: Member>(&mut self) -> Result<Set<E>, Error> {
-        let at = self.at;
-        Set::from_bits(self.u32()).ok_or(Error::Value { at })
-    }
-
-    /// Reads one byte and converts it by `known`; returns an error if that returns `None`.
-    pub(super) fn choice<T>(&mut self, known: impl FnOnce(u8) -> Option<T>) -> Result<T, Error> {
-        let at = self.at;
-        known(self.u8()).ok_or(Error::Value { at })
-    }
-
-    pub(super) fn bool(&mut self) -> Result<bool, Error> {
-        self.choice(|byte| match byte {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        })
-    }
-
-    /// Returns the error for a field that begins `back` bytes before the reader's position.
-    pub(super) fn value_error(&self, back: usize) -> Error {
-        Error::Value { at: self.at - back }
+/// Returns the flag of this byte, which stands at offset `at`.
+pub(super) fn flag(byte: u8, at: usize) -> Result<bool, Error> {
+    match byte {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Error::Value { at }),
     }
 }

@@ -1,9 +1,11 @@
 use tautline_units::Instant;
 
-use super::bytes::{Reader, Writer};
+use super::bytes::{Reader, Writer, flag};
 use super::error::Error;
-use super::payload::{Frame, PAYLOAD_AT};
-use crate::{Controls, Gear, Mode, Twist};
+use super::layout;
+use super::payload::Frame;
+use crate::description::ACTIONS_MAX;
+use crate::{Actions, Axes, Controls, Gear, Mode, Request, Signals, Twist};
 
 /// Controls from the guard to the machine, sent every step.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -14,16 +16,13 @@ pub struct Control {
     pub mode: Mode,
     /// Set points of the actuators.
     pub controls: Controls,
+    /// Newest request for an action, until it is answered; `None` without one.
+    pub request: Option<Request>,
 }
 
-/// ```text
-/// 20  mode           u8
-/// 21  controls       30 bytes
-/// ```
 impl Frame for Control {
-    /// "TGC2".
-    const DATA_ID: u32 = 0x5447_4332;
-    const BYTES: usize = PAYLOAD_AT + 1 + CONTROLS_BYTES;
+    const DATA_ID: u32 = layout::Control::DATA_ID;
+    const BYTES: usize = layout::Control::BYTES;
     type Bytes = [u8; Self::BYTES];
     const ZEROS: Self::Bytes = [0; Self::BYTES];
 
@@ -32,54 +31,72 @@ impl Frame for Control {
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
-        writer.u8(self.mode.number());
-        write_controls(&self.controls, writer);
+        let raw = layout::Control {
+            mode: self.mode.number(),
+            controls: to_raw(&self.controls),
+            requests_number: self.request.map_or(0, |request| request.number),
+            requests_action: self.request.map_or(0, |request| request.action),
+        };
+        raw.write(writer);
     }
 
     fn read(source: Instant, reader: &mut Reader<'_>) -> Result<Self, Error> {
-        let mode = reader.choice(Mode::from_number)?;
-        Ok(Self { source, mode, controls: read_controls(reader)? })
+        let raw = layout::Control::read(reader);
+        let wrong = |at| Error::Value { at };
+        let mode = Mode::from_number(raw.mode).ok_or(wrong(layout::Control::MODE_AT))?;
+        let controls = from_raw(&raw.controls, layout::Control::CONTROLS_AT)?;
+        let request = match (raw.requests_number, raw.requests_action) {
+            (0, 0) => None,
+            (number @ 1.., action) if usize::from(action) < ACTIONS_MAX => {
+                Some(Request { number, action })
+            }
+            _ => return Err(wrong(layout::Control::REQUESTS_ACTION_AT)),
+        };
+        Ok(Self { source, mode, controls, request })
     }
 }
 
-/// Writes the controls:
-///
-/// ```text
-///  0  steering       f32  share, -1 (right) to 1 (left)
-///  4  throttle       f32  share, 0 to 1
-///  8  brake          f32  share, 0 to 1
-/// 12  gear           u8   0 drive, 1 reverse
-/// 13  parking brake  u8   0 released, 1 holds
-/// 14  signals        u32  a bit each: horn, lights, high beam, left, right, hazard
-/// 18  forward        f32  m/s, of a differential or omni machine, as what follows
-/// 22  sideways       f32  m/s, left positive
-/// 26  yaw rate       f32  rad/s, counterclockwise positive
-/// ```
-pub(super) fn write_controls(controls: &Controls, writer: &mut Writer<'_>) {
-    writer.f32(controls.steering);
-    writer.f32(controls.throttle);
-    writer.f32(controls.brake);
-    writer.u8(controls.gear.number());
-    writer.u8(controls.parking_brake.into());
-    writer.set(controls.signals);
-    writer.f32(controls.twist.forward);
-    writer.f32(controls.twist.sideways);
-    writer.f32(controls.twist.yaw_rate);
+/// Returns the numbers of these controls.
+pub(super) fn to_raw(controls: &Controls) -> layout::ControlsBlock {
+    layout::ControlsBlock {
+        steering: controls.steering,
+        throttle: controls.throttle,
+        brake: controls.brake,
+        gear: controls.gear.number(),
+        parking_brake: controls.parking_brake.into(),
+        forward: controls.twist.forward,
+        sideways: controls.twist.sideways,
+        yaw_rate: controls.twist.yaw_rate,
+        axes: controls.axes.0,
+        actions: join_actions(controls.signals, controls.actions),
+    }
 }
 
-/// Reads the controls that [`write_controls`] wrote, limited to valid ranges.
-pub(super) fn read_controls(reader: &mut Reader<'_>) -> Result<Controls, Error> {
+/// Returns the controls of numbers that begin at offset `at`, limited to valid ranges.
+pub(super) fn from_raw(raw: &layout::ControlsBlock, at: usize) -> Result<Controls, Error> {
+    let gear_at = at + layout::ControlsBlock::GEAR_AT;
+    let (signals, actions) = split_actions(raw.actions);
     let controls = Controls {
-        steering: reader.f32(),
-        throttle: reader.f32(),
-        brake: reader.f32(),
-        gear: reader.choice(Gear::from_number)?,
-        parking_brake: reader.bool()?,
-        signals: reader.set()?,
-        twist: Twist { forward: reader.f32(), sideways: reader.f32(), yaw_rate: reader.f32() },
+        steering: raw.steering,
+        throttle: raw.throttle,
+        brake: raw.brake,
+        gear: Gear::from_number(raw.gear).ok_or(Error::Value { at: gear_at })?,
+        parking_brake: flag(raw.parking_brake, at + layout::ControlsBlock::PARKING_BRAKE_AT)?,
+        signals,
+        twist: Twist { forward: raw.forward, sideways: raw.sideways, yaw_rate: raw.yaw_rate },
+        axes: Axes(raw.axes),
+        actions,
     };
     Ok(controls.sane())
 }
 
-/// Size in bytes of the controls that [`write_controls`] writes.
-pub(super) const CONTROLS_BYTES: usize = 30;
+/// Returns the bits of the signals, which are the first actions, and of the other actions.
+pub(super) fn join_actions(signals: Signals, actions: Actions) -> u32 {
+    signals.bits() | actions.bits()
+}
+
+/// Returns the signals and the other actions of these bits.
+pub(super) fn split_actions(bits: u32) -> (Signals, Actions) {
+    let signals = Signals::known(bits);
+    (signals, Actions::from_bits(bits & !signals.bits()))
+}

@@ -1,9 +1,21 @@
 /// Computes the CRC-32/P4 of the concatenated runs of bytes: reflected polynomial 0xF4ACFB13,
 /// initial value and final XOR all ones.
 pub(super) fn p4(runs: &[&[u8]]) -> u32 {
-    let bytes = runs.iter().flat_map(|run| run.iter());
-    !bytes.fold(u32::MAX, |crc, byte| TABLE[usize::from(crc as u8 ^ byte)] ^ (crc >> 8))
+    end(runs.iter().fold(BEGIN, |crc, run| p4_on(crc, run)))
 }
+
+/// Continues a CRC, which starts as [`BEGIN`], over further bytes; [`end`] completes it.
+pub(super) fn p4_on(crc: u32, bytes: &[u8]) -> u32 {
+    bytes.iter().fold(crc, |crc, byte| TABLE[usize::from(crc as u8 ^ byte)] ^ (crc >> 8))
+}
+
+/// Returns the complete CRC.
+pub(super) const fn end(crc: u32) -> u32 {
+    !crc
+}
+
+/// CRC before the first byte.
+pub(super) const BEGIN: u32 = u32::MAX;
 
 /// Contribution of each value of a byte to the CRC.
 const TABLE: [u32; 256] = {

@@ -2,7 +2,8 @@ use tautline_units::Instant;
 
 use super::bytes::{Reader, Writer};
 use super::error::Error;
-use super::payload::{Frame, PAYLOAD_AT};
+use super::layout;
+use super::payload::Frame;
 use crate::set::numbered;
 
 /// A diagnostics message for the guard's black box, as the text of a JSON object: data of a vehicle
@@ -54,15 +55,9 @@ impl Fact {
     }
 }
 
-/// ```text
-///   20  about   u8
-///   21  length  u16  bytes of the text
-///   23  text    1000 bytes: UTF-8, zeros behind it
-/// ```
 impl Frame for Fact {
-    /// "TGF1".
-    const DATA_ID: u32 = 0x5447_4631;
-    const BYTES: usize = PAYLOAD_AT + 3 + Self::TEXT_BYTES_MAX;
+    const DATA_ID: u32 = layout::Fact::DATA_ID;
+    const BYTES: usize = layout::Fact::BYTES;
     type Bytes = [u8; Self::BYTES];
     const ZEROS: Self::Bytes = [0; Self::BYTES];
 
@@ -71,20 +66,18 @@ impl Frame for Fact {
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
-        writer.u8(self.about.number());
-        writer.u16(self.length);
-        writer.bytes(&self.text);
+        let Self { about, length, text, .. } = *self;
+        layout::Fact { about: about.number(), length, text }.write(writer);
     }
 
     fn read(source: Instant, reader: &mut Reader<'_>) -> Result<Self, Error> {
-        let about = reader.choice(About::from_number)?;
-        let length = reader.u16();
-        let text: [u8; Self::TEXT_BYTES_MAX] = reader.bytes();
-        let (said, rest) = text
-            .split_at_checked(length.into())
-            .ok_or(reader.value_error(Self::TEXT_BYTES_MAX + 2))?;
+        let layout::Fact { about, length, text } = layout::Fact::read(reader);
+        let wrong = |at| Error::Value { at };
+        let about = About::from_number(about).ok_or(wrong(layout::Fact::ABOUT_AT))?;
+        let (said, rest) =
+            text.split_at_checked(length.into()).ok_or(wrong(layout::Fact::LENGTH_AT))?;
         let is_text = core::str::from_utf8(said).is_ok() && rest.iter().all(|byte| *byte == 0);
         let fact = Self { source, about, length, text };
-        is_text.then_some(fact).ok_or(reader.value_error(Self::TEXT_BYTES_MAX))
+        is_text.then_some(fact).ok_or(wrong(layout::Fact::TEXT_AT))
     }
 }

@@ -3,13 +3,13 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
-use super::bytes::{Reader, Writer};
-use super::control::{CONTROLS_BYTES, read_controls, write_controls};
+use super::bytes::{Reader, Writer, from_millis, set, to_millis};
 use super::error::Error;
-use super::payload::{Frame, PAYLOAD_AT};
+use super::payload::Frame;
+use super::{control, layout};
 use crate::Controls;
 use crate::act::{Act, Deed};
-use crate::identity::{ActNumber, Console, Session, Stop, Tick};
+use crate::identity::{ActNumber, Console, Session, Tick};
 use crate::set::{Set, numbered};
 
 /// Proposal from the vehicle to the guard, sent every 10 ms even if nothing is new.
@@ -118,30 +118,9 @@ numbered! {
 /// A set of malfunctions of a vehicle.
 pub type Troubles = Set<Trouble>;
 
-/// ```text
-///  20  session             u32  0: there is none
-///  24  troubles            u32  a bit each: camera, encoder, recorder, other, blind, motion
-///  28  sequence            u64  of the command
-///  36  console             u64  0: there is no command, and what else is the command's is 0
-///  44  successor           u64  0: none
-///  52  controls            30 bytes
-///  82  dead man            u8   0 absent, 1 held, 2 released
-///  83  absences            u32  a bit each: console gone, page hidden, focus lost, inputs unhealthy,
-///                               unknown, which every other bit counts as
-///  87  cited               u32  0: none
-///  91  age of the command  u16  ms, all ones: not known
-///  93  emergency stop      u32  0: none
-///  97  act's console       u64
-/// 105  act's number        u32  0: there is no act, and what else is the act's is 0
-/// 109  act's deed          u8   1 arm, 2 reset, 3 park, 4 take over, 5 check the steering,
-///                               6 steering agrees, 7 is wrong, 8 is unseen
-/// 110  act's stop          u32  of a reset; else 0
-/// 114  age of the act      u16  ms, all ones: not known
-/// ```
 impl Frame for Proposal {
-    /// "TGP2".
-    const DATA_ID: u32 = 0x5447_5032;
-    const BYTES: usize = PAYLOAD_AT + 66 + CONTROLS_BYTES;
+    const DATA_ID: u32 = layout::Proposal::DATA_ID;
+    const BYTES: usize = layout::Proposal::BYTES;
     type Bytes = [u8; Self::BYTES];
     const ZEROS: Self::Bytes = [0; Self::BYTES];
 
@@ -150,64 +129,64 @@ impl Frame for Proposal {
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
-        writer.u32(Session::to_wire(self.session));
-        writer.set(self.troubles);
         let command = self.command.as_ref();
-        writer.u64(command.map_or(0, |command| command.sequence));
-        writer.u64(Console::to_wire(command.map(|command| command.console)));
-        writer.u64(Console::to_wire(command.and_then(|command| command.successor)));
-        write_controls(&command.map(|command| command.controls).unwrap_or_default(), writer);
-        writer.u8(command.map(|command| command.dead_man).unwrap_or_default().number());
-        writer.set(command.map(|command| command.absences).unwrap_or_default());
-        writer.u32(Tick::to_wire(command.and_then(|command| command.cited)));
-        writer.millis(command.map_or(Some(Duration::ZERO), |command| command.age));
-        writer.u32(ActNumber::to_wire(self.emergency_stop));
-        writer.u64(Console::to_wire(self.act.map(|act| act.console)));
-        writer.u32(ActNumber::to_wire(self.act.map(|act| act.number)));
-        let (deed, stop) = self.act.map_or((0, None), |act| act.deed.to_wire());
-        writer.u8(deed);
-        writer.u32(Stop::to_wire(stop));
-        writer.millis(self.act.map_or(Some(Duration::ZERO), |act| act.age));
+        let (action, argument) = self.act.map_or((0, 0), |act| act.deed.to_wire());
+        let raw = layout::Proposal {
+            session: Session::to_wire(self.session),
+            troubles: self.troubles.bits(),
+            sequence: command.map_or(0, |command| command.sequence),
+            console: Console::to_wire(command.map(|command| command.console)),
+            successor: Console::to_wire(command.and_then(|command| command.successor)),
+            controls: control::to_raw(&command.map(|it| it.controls).unwrap_or_default()),
+            dead_man: command.map(|command| command.dead_man).unwrap_or_default().number(),
+            absences: command.map(|command| command.absences).unwrap_or_default().bits(),
+            cited_tick: Tick::to_wire(command.and_then(|command| command.cited)),
+            age_of_the_command: command.map_or(0, |command| to_millis(command.age)),
+            emergency_stop: ActNumber::to_wire(self.emergency_stop),
+            acts_console: Console::to_wire(self.act.map(|act| act.console)),
+            acts_number: ActNumber::to_wire(self.act.map(|act| act.number)),
+            acts_action: action,
+            acts_argument: argument,
+            age_of_the_act: self.act.map_or(0, |act| to_millis(act.age)),
+        };
+        raw.write(writer);
     }
 
     fn read(source: Instant, reader: &mut Reader<'_>) -> Result<Self, Error> {
-        let (session, troubles) = (Session::new(reader.u32()), reader.set()?);
-        let command = read_command(reader)?;
-        let emergency_stop = ActNumber::new(reader.u32());
-        let act = read_act(reader)?;
-        Ok(Self { source, session, troubles, command, emergency_stop, act })
+        let raw = layout::Proposal::read(reader);
+        Ok(Self {
+            source,
+            session: Session::new(raw.session),
+            troubles: set(raw.troubles, layout::Proposal::TROUBLES_AT)?,
+            command: command(&raw)?,
+            emergency_stop: ActNumber::new(raw.emergency_stop),
+            act: act(&raw)?,
+        })
     }
 }
 
-fn read_command(reader: &mut Reader<'_>) -> Result<Option<Command>, Error> {
-    let (sequence, console) = (reader.u64(), Console::new(reader.u64()));
-    let successor = Console::new(reader.u64());
-    let controls = read_controls(reader)?;
-    let dead_man = reader.choice(DeadMan::from_number)?;
-    let absences = Absences::from_any_bits(reader.u32());
-    let (cited, age) = (Tick::new(reader.u32()), reader.millis());
-    Ok(console.map(|console| Command {
-        sequence,
+fn command(raw: &layout::Proposal) -> Result<Option<Command>, Error> {
+    let controls = control::from_raw(&raw.controls, layout::Proposal::CONTROLS_AT)?;
+    let at = layout::Proposal::DEAD_MAN_AT;
+    let dead_man = DeadMan::from_number(raw.dead_man).ok_or(Error::Value { at })?;
+    Ok(Console::new(raw.console).map(|console| Command {
+        sequence: raw.sequence,
         console,
-        successor,
+        successor: Console::new(raw.successor),
         controls,
         dead_man,
-        absences,
-        cited,
-        age,
+        absences: Absences::from_any_bits(raw.absences),
+        cited: Tick::new(raw.cited_tick),
+        age: from_millis(raw.age_of_the_command),
     }))
 }
 
-fn read_act(reader: &mut Reader<'_>) -> Result<Option<Act>, Error> {
-    let (console, number) = (Console::new(reader.u64()), ActNumber::new(reader.u32()));
-    let (deed, stop) = (reader.u8(), Stop::new(reader.u32()));
-    let age = reader.millis();
-    match (console, number, Deed::from_wire(deed, stop)) {
+fn act(raw: &layout::Proposal) -> Result<Option<Act>, Error> {
+    let (console, number) = (Console::new(raw.acts_console), ActNumber::new(raw.acts_number));
+    let age = from_millis(raw.age_of_the_act);
+    match (console, number, Deed::from_wire(raw.acts_action, raw.acts_argument)) {
         (Some(console), Some(number), Some(deed)) => Ok(Some(Act { console, number, deed, age })),
-        (None, None, None) if deed == 0 && stop.is_none() => Ok(None),
-        _ => Err(reader.value_error(ACT_BYTES)),
+        (None, None, None) if raw.acts_action == 0 && raw.acts_argument == 0 => Ok(None),
+        _ => Err(Error::Value { at: layout::Proposal::ACTS_ACTION_AT }),
     }
 }
-
-/// Size of an act in a proposal, in bytes.
-const ACT_BYTES: usize = 19;

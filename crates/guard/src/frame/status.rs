@@ -3,11 +3,10 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
-use super::bytes::{Reader, Writer};
-use super::control::{CONTROLS_BYTES, read_controls, write_controls};
+use super::bytes::{Reader, Writer, flag, from_millis, set, to_millis};
 use super::error::Error;
-use super::machine::{MACHINE_BYTES, read_machine, write_machine};
-use super::payload::{Frame, PAYLOAD_AT, TRAILING_BYTES};
+use super::payload::Frame;
+use super::{control, layout, machine};
 use crate::act::{Answer, Blockers, Outcome};
 use crate::config::Config;
 use crate::envelope::Limits;
@@ -126,6 +125,14 @@ pub struct Budget {
     pub jerk: f32,
     /// Deceleration of a manoeuvre's turn, rad/s²; 0 of an Ackermann machine.
     pub yaw_deceleration: f32,
+    /// Maximum speed of the envelope, m/s.
+    pub speed_max: f32,
+    /// Maximum reverse speed of the envelope, m/s.
+    pub reverse_speed_max: f32,
+    /// Maximum sideways speed of the envelope, m/s; 0 unless the machine is omni.
+    pub sideways_speed_max: f32,
+    /// Maximum yaw rate of the envelope, rad/s; 0 of an Ackermann machine.
+    pub yaw_rate_max: f32,
     /// Time without a fresh command after which the machine is stopped; `None` from a build that
     /// does not send it.
     pub command_timeout: Option<Duration>,
@@ -134,17 +141,23 @@ pub struct Budget {
 impl Budget {
     /// Returns the budget in these settings.
     pub fn of(config: &Config) -> Self {
-        let Config { latency, manoeuvre, .. } = config;
+        let Config { latency, manoeuvre, envelope, machine, .. } = config;
+        let of = |kinds: &[Motion], value: f32| match kinds.contains(&machine.motion) {
+            true => value,
+            false => 0.0,
+        };
+        let turning = [Motion::Differential, Motion::Omni];
         Self {
             picture_age_max: latency.picture_age_max,
             command_age_max: latency.command_age_max,
             deceleration_begin: manoeuvre.deceleration_begin,
             deceleration: manoeuvre.deceleration,
             jerk: manoeuvre.jerk,
-            yaw_deceleration: match config.machine.motion {
-                Motion::Ackermann => 0.0,
-                Motion::Differential | Motion::Omni => manoeuvre.yaw_deceleration,
-            },
+            yaw_deceleration: of(&turning, manoeuvre.yaw_deceleration),
+            speed_max: envelope.speed_max,
+            reverse_speed_max: envelope.reverse_speed_max,
+            sideways_speed_max: of(&[Motion::Omni], envelope.sideways_speed_max),
+            yaw_rate_max: of(&turning, envelope.yaw_rate_max),
             command_timeout: Some(latency.command_timeout),
         }
     }
@@ -161,55 +174,10 @@ pub struct Counts {
     pub acts_refused: u32,
 }
 
-/// ```text
-///  20  tick                u32
-///  24  mode                u8
-///  25  cause               u8
-///  26  value, limit        f32  of the cause
-///  34  stop                u32
-///  38  latched             u8   0 or 1
-///  39  emergency stop      u32  acted on; 0: none
-///  43  act's console       u64
-///  51  act's number        u32  0: no act was answered
-///  55  act's outcome       u8   0 none, 1 done, 2 + blocker: refused
-///  56  blockers            u32  a bit each
-///  60  holder              u64  0: nobody
-///  68  session             u32  0: none
-///  72  loop age            u16  ms, all ones: not known
-///  74  command age         u16  ms, all ones: not known
-///  76  speed bound         f32  m/s
-///  80  sideways bound      f32  m/s
-///  84  yaw rate bound      f32  rad/s
-///  88  motion              u8   0 ackermann, 1 differential, 2 omni
-///  89  countdown's cause   u8
-///  90  countdown           u16  ms, all ones: none
-///  92  limits              u32  a bit each: speed, acceleration, deceleration, steering angle,
-///                               steering rate, gear, yaw rate, yaw acceleration, wheel speed
-///  96  commands stale      u32
-/// 100  ticks refused       u32
-/// 104  acts refused        u32
-/// 108  controls applied    30 bytes
-/// 138  machine's age       u16  ms, all ones: it never spoke
-/// 140  measured            u64  nanoseconds by the machine's clock
-/// 148  machine             62 bytes
-/// 210  black box           u8
-/// 211  picture age max     u16  ms
-/// 213  command age max     u16  ms
-/// 215  deceleration begin  f32  m/s²
-/// 219  deceleration        f32  m/s²
-/// 223  jerk                f32  m/s³
-/// 227  yaw deceleration    f32  rad/s²
-/// 231  told                f32 each; NaN: not known
-/// 243  command timeout     f32  ms; NaN: not known
-/// ```
-///
-/// The numbers from byte 231 on are one list, which grows at its end only: a new optional number of
-/// the machine follows the command timeout.
 impl Frame for Status {
-    /// "TGS2".
-    const DATA_ID: u32 = 0x5447_5332;
-    const BYTES: usize = Self::BYTES_LEAST + TRAILING_BYTES * NUMBERS;
-    const BYTES_LEAST: usize = PAYLOAD_AT + 88 + CONTROLS_BYTES + 10 + MACHINE_BYTES + 21;
+    const DATA_ID: u32 = layout::Status::DATA_ID;
+    const BYTES: usize = layout::Status::BYTES;
+    const BYTES_LEAST: usize = layout::Status::BYTES_LEAST;
     type Bytes = [u8; Self::BYTES];
     const ZEROS: Self::Bytes = [0; Self::BYTES];
 
@@ -218,132 +186,142 @@ impl Frame for Status {
     }
 
     fn write(&self, writer: &mut Writer<'_>) {
-        writer.u32(self.tick.get());
-        writer.u8(self.mode.number());
-        writer.u8(self.why.cause.number());
-        writer.f32(self.why.value);
-        writer.f32(self.why.limit);
-        writer.u32(self.stop.get());
-        writer.u8(self.is_latched.into());
-        writer.u32(ActNumber::to_wire(self.emergency_stop));
-        writer.u64(Console::to_wire(self.answer.map(|answer| answer.console)));
-        writer.u32(ActNumber::to_wire(self.answer.map(|answer| answer.number)));
-        writer.u8(Outcome::to_wire(self.answer.map(|answer| answer.outcome)));
-        writer.set(self.blockers);
-        writer.u64(Console::to_wire(self.holder));
-        writer.u32(Session::to_wire(self.session));
-        writer.millis(self.loop_age);
-        writer.millis(self.command_age);
-        writer.f32(self.speed_bound);
-        writer.f32(self.sideways_speed_bound);
-        writer.f32(self.yaw_rate_bound);
-        writer.u8(self.motion.number());
-        writer.u8(self.countdown.map_or(0, |(cause, _)| cause.number()));
-        writer.millis(self.countdown.map(|(_, left)| left));
-        writer.set(self.limits);
-        writer.u32(self.counts.commands_stale);
-        writer.u32(self.counts.ticks_refused);
-        writer.u32(self.counts.acts_refused);
-        write_controls(&self.applied, writer);
-        writer.millis(self.machine.map(|(_, age)| age));
+        let Self { answer, budget, counts, .. } = self;
         let machine = self.machine.map(|(machine, _)| machine).unwrap_or_default();
-        writer.u64(machine.measured_at.as_nanos());
-        write_machine(&machine, writer);
-        writer.u8(self.black_box.number());
-        writer.millis(Some(self.budget.picture_age_max));
-        writer.millis(Some(self.budget.command_age_max));
-        writer.f32(self.budget.deceleration_begin);
-        writer.f32(self.budget.deceleration);
-        writer.f32(self.budget.jerk);
-        writer.f32(self.budget.yaw_deceleration);
-        for number in numbers(&machine.told, self.budget.command_timeout) {
-            writer.f32(number.unwrap_or(f32::NAN));
-        }
+        let raw = layout::Status {
+            tick: self.tick.get(),
+            mode: self.mode.number(),
+            cause: self.why.cause.number(),
+            value: self.why.value,
+            limit: self.why.limit,
+            stop: self.stop.get(),
+            latched: self.is_latched.into(),
+            emergency_stop: ActNumber::to_wire(self.emergency_stop),
+            acts_console: Console::to_wire(answer.map(|answer| answer.console)),
+            acts_number: ActNumber::to_wire(answer.map(|answer| answer.number)),
+            acts_outcome: Outcome::to_wire(answer.map(|answer| answer.outcome)),
+            blockers: self.blockers.bits(),
+            holder: Console::to_wire(self.holder),
+            session: Session::to_wire(self.session),
+            loop_age: to_millis(self.loop_age),
+            command_age: to_millis(self.command_age),
+            speed_bound: self.speed_bound,
+            sideways_speed_bound: self.sideways_speed_bound,
+            yaw_rate_bound: self.yaw_rate_bound,
+            motion: self.motion.number(),
+            countdowns_cause: self.countdown.map_or(0, |(cause, _)| cause.number()),
+            countdown: to_millis(self.countdown.map(|(_, left)| left)),
+            limits: self.limits.bits(),
+            commands_stale: counts.commands_stale,
+            ticks_refused: counts.ticks_refused,
+            acts_refused: counts.acts_refused,
+            applied: control::to_raw(&self.applied),
+            machines_age: to_millis(self.machine.map(|(_, age)| age)),
+            measured: machine.measured_at.as_nanos(),
+            machine: machine::to_raw(&machine),
+            black_box: self.black_box.number(),
+            picture_age_max: to_millis(Some(budget.picture_age_max)),
+            command_age_max: to_millis(Some(budget.command_age_max)),
+            deceleration_begin: budget.deceleration_begin,
+            deceleration: budget.deceleration,
+            jerk: budget.jerk,
+            yaw_deceleration: budget.yaw_deceleration,
+            speed_max: budget.speed_max,
+            reverse_speed_max: budget.reverse_speed_max,
+            sideways_speed_max: budget.sideways_speed_max,
+            yaw_rate_max: budget.yaw_rate_max,
+            numbers: numbers(&machine.told, budget.command_timeout),
+        };
+        raw.write(writer);
     }
 
     fn read(source: Instant, reader: &mut Reader<'_>) -> Result<Self, Error> {
-        let tick = Tick::new(reader.u32()).ok_or(reader.value_error(4))?;
-        let mode = reader.choice(Mode::from_number)?;
-        let cause = reader.choice(Cause::from_number)?;
-        let why = Why::new(cause, reader.f32(), reader.f32());
-        let stop = Stop::new(reader.u32()).ok_or(reader.value_error(4))?;
-        let is_latched = reader.bool()?;
-        let emergency_stop = ActNumber::new(reader.u32());
-        let answer = read_answer(reader)?;
-        let blockers = reader.set()?;
-        let (holder, session) = (Console::new(reader.u64()), Session::new(reader.u32()));
-        let (loop_age, command_age) = (reader.millis(), reader.millis());
-        let speed_bound = reader.f32();
-        let (sideways_speed_bound, yaw_rate_bound) = (reader.f32(), reader.f32());
-        let motion = reader.choice(Motion::from_number)?;
-        let cause = reader.choice(Cause::from_number)?;
-        let countdown = reader.millis().map(|left| (cause, left));
-        let limits = reader.set()?;
-        let counts = Counts {
-            commands_stale: reader.u32(),
-            ticks_refused: reader.u32(),
-            acts_refused: reader.u32(),
-        };
-        let applied = read_controls(reader)?;
-        let (age, measured_at) = (reader.millis(), Instant::from_nanos(reader.u64()));
-        let machine = read_machine(measured_at, reader)?;
-        let black_box = reader.choice(BlackBox::from_number)?;
-        let budget = Budget {
-            picture_age_max: reader.millis().ok_or(reader.value_error(2))?,
-            command_age_max: reader.millis().ok_or(reader.value_error(2))?,
-            deceleration_begin: reader.f32(),
-            deceleration: reader.f32(),
-            jerk: reader.f32(),
-            yaw_deceleration: reader.f32(),
-            command_timeout: None,
-        };
-        let (told, command_timeout) = parts([(); NUMBERS].map(|()| reader.trailing_f32()));
-        let budget = Budget { command_timeout, ..budget };
+        type Raw = layout::Status;
+        let raw = Raw::read(reader);
+        let wrong = |at| Error::Value { at };
+        let cause = |number, at| Cause::from_number(number).ok_or(wrong(at));
+        let countdowns_cause = cause(raw.countdowns_cause, Raw::COUNTDOWNS_CAUSE_AT)?;
+        let measured_at = Instant::from_nanos(raw.measured);
+        let machine = machine::from_raw(&raw.machine, Raw::MACHINE_AT, measured_at, reader)?;
+        let (told, command_timeout) = parts(raw.numbers);
         let machine = MachineState { told, ..machine };
-        let machine = age.map(|age| (machine, age));
         Ok(Self {
             source,
-            tick,
-            mode,
-            why,
-            stop,
-            is_latched,
-            emergency_stop,
-            answer,
-            blockers,
-            holder,
-            session,
-            loop_age,
-            command_age,
-            speed_bound,
-            sideways_speed_bound,
-            yaw_rate_bound,
-            motion,
-            countdown,
-            limits,
-            counts,
-            applied,
-            machine,
-            black_box,
-            budget,
+            tick: Tick::new(raw.tick).ok_or(wrong(Raw::TICK_AT))?,
+            mode: Mode::from_number(raw.mode).ok_or(wrong(Raw::MODE_AT))?,
+            why: Why::new(cause(raw.cause, Raw::CAUSE_AT)?, raw.value, raw.limit),
+            stop: Stop::new(raw.stop).ok_or(wrong(Raw::STOP_AT))?,
+            is_latched: flag(raw.latched, Raw::LATCHED_AT)?,
+            emergency_stop: ActNumber::new(raw.emergency_stop),
+            answer: answer(&raw)?,
+            blockers: set(raw.blockers, Raw::BLOCKERS_AT)?,
+            holder: Console::new(raw.holder),
+            session: Session::new(raw.session),
+            loop_age: from_millis(raw.loop_age),
+            command_age: from_millis(raw.command_age),
+            speed_bound: raw.speed_bound,
+            sideways_speed_bound: raw.sideways_speed_bound,
+            yaw_rate_bound: raw.yaw_rate_bound,
+            motion: Motion::from_number(raw.motion).ok_or(wrong(Raw::MOTION_AT))?,
+            countdown: from_millis(raw.countdown).map(|left| (countdowns_cause, left)),
+            limits: set(raw.limits, Raw::LIMITS_AT)?,
+            counts: Counts {
+                commands_stale: raw.commands_stale,
+                ticks_refused: raw.ticks_refused,
+                acts_refused: raw.acts_refused,
+            },
+            applied: control::from_raw(&raw.applied, Raw::APPLIED_AT)?,
+            machine: from_millis(raw.machines_age).map(|age| (machine, age)),
+            black_box: BlackBox::from_number(raw.black_box).ok_or(wrong(Raw::BLACK_BOX_AT))?,
+            budget: budget(&raw, command_timeout)?,
         })
+    }
+}
+
+fn budget(raw: &layout::Status, command_timeout: Option<Duration>) -> Result<Budget, Error> {
+    let millis = |millis, at| from_millis(millis).ok_or(Error::Value { at });
+    Ok(Budget {
+        picture_age_max: millis(raw.picture_age_max, layout::Status::PICTURE_AGE_MAX_AT)?,
+        command_age_max: millis(raw.command_age_max, layout::Status::COMMAND_AGE_MAX_AT)?,
+        deceleration_begin: raw.deceleration_begin,
+        deceleration: raw.deceleration,
+        jerk: raw.jerk,
+        yaw_deceleration: raw.yaw_deceleration,
+        speed_max: raw.speed_max,
+        reverse_speed_max: raw.reverse_speed_max,
+        sideways_speed_max: raw.sideways_speed_max,
+        yaw_rate_max: raw.yaw_rate_max,
+        command_timeout,
+    })
+}
+
+fn answer(raw: &layout::Status) -> Result<Option<Answer>, Error> {
+    let wrong = Error::Value { at: layout::Status::ACTS_OUTCOME_AT };
+    let (console, number) = (Console::new(raw.acts_console), ActNumber::new(raw.acts_number));
+    match (console, number, Outcome::from_wire(raw.acts_outcome).ok_or(wrong)?) {
+        (Some(console), Some(number), Some(outcome)) => {
+            Ok(Some(Answer { console, number, outcome }))
+        }
+        (None, None, None) => Ok(None),
+        _ => Err(wrong),
     }
 }
 
 /// Returns the optional numbers at the end of a status: those of the machine, with the command
 /// timeout in ms at index [`TIMEOUT_AT`].
-fn numbers(told: &Reported, command_timeout: Option<Duration>) -> [Option<f32>; NUMBERS] {
+fn numbers(told: &Reported, command_timeout: Option<Duration>) -> [f32; NUMBERS] {
     let told = told.numbers();
-    core::array::from_fn(|at| match at {
+    let number = |at| match at {
         TIMEOUT_AT => command_timeout.map(|timeout| timeout.as_millis() as f32),
         _ => told[at - usize::from(at > TIMEOUT_AT)],
-    })
+    };
+    core::array::from_fn(|at| number(at).unwrap_or(f32::NAN))
 }
 
 /// Splits the numbers that [`numbers`] joined. A timeout out of range is unknown.
-fn parts(numbers: [Option<f32>; NUMBERS]) -> (Reported, Option<Duration>) {
-    let told = core::array::from_fn(|at| numbers[at + usize::from(at >= TIMEOUT_AT)]);
-    let millis = numbers[TIMEOUT_AT].filter(|millis| (0.0..=TIMEOUT_MOST_MS).contains(millis));
+fn parts(numbers: [f32; NUMBERS]) -> (Reported, Option<Duration>) {
+    let told = core::array::from_fn(|at| Some(numbers[at + usize::from(at >= TIMEOUT_AT)]));
+    let millis = Some(numbers[TIMEOUT_AT]).filter(|it| (0.0..=TIMEOUT_MOST_MS).contains(it));
     (Reported::from_numbers(told), millis.map(|millis| Duration::from_millis(millis as u64)))
 }
 
@@ -354,15 +332,3 @@ const NUMBERS: usize = Reported::COUNT + 1;
 const TIMEOUT_AT: usize = 3;
 /// Greatest valid command timeout in ms: far above the settings' own limit.
 const TIMEOUT_MOST_MS: f32 = 65_535.0;
-
-fn read_answer(reader: &mut Reader<'_>) -> Result<Option<Answer>, Error> {
-    let (console, number) = (Console::new(reader.u64()), ActNumber::new(reader.u32()));
-    let outcome = reader.choice(Outcome::from_wire)?;
-    match (console, number, outcome) {
-        (Some(console), Some(number), Some(outcome)) => {
-            Ok(Some(Answer { console, number, outcome }))
-        }
-        (None, None, None) => Ok(None),
-        _ => Err(reader.value_error(13)),
-    }
-}

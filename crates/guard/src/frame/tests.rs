@@ -5,11 +5,24 @@ use std::vec::Vec;
 
 use super::*;
 use crate::act::{Act, Answer, Blocker, Deed, Outcome};
+use crate::description::{
+    self, Action, ActionForm, ActionRule, ActionStop, Axis, AxisForm, AxisRule, AxisStop, Entry,
+    Item, Name, Reading, Revision, Text, Unit, ValueForm, ValueInfo,
+};
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::{
-    Cause, Controls, Fault, Gear, MachineState, Mode, Motion, Notice, Place, Position, Reported,
-    Signal, Twist, Why,
+    Answered, Axes, Cause, Controls, Fault, Gear, MachineState, Mode, Motion, Notice, Place,
+    Position, Reported, Request, Signal, Twist, Why,
 };
+
+/// Axes with these numbers, by axis.
+fn axes<const N: usize>(numbers: [(usize, f32); N]) -> Axes {
+    let mut axes = Axes::NONE;
+    for (axis, number) in numbers {
+        axes.0[axis] = number;
+    }
+    axes
+}
 
 fn full_proposal() -> Proposal {
     Proposal {
@@ -28,6 +41,8 @@ fn full_proposal() -> Proposal {
                 parking_brake: false,
                 signals: [Signal::Lights, Signal::Left].into_iter().collect(),
                 twist: Twist { forward: 1.25, sideways: -0.5, yaw_rate: 0.75 },
+                axes: axes([(0, 0.5), (15, -2.0)]),
+                actions: [6, 31].into_iter().collect(),
             },
             dead_man: DeadMan::Held,
             absences: Absences::of(Absence::FocusLost),
@@ -57,6 +72,10 @@ fn full_machine() -> MachineState {
         faults: [Fault::Steering, Fault::Other].into_iter().collect(),
         notices: [Notice::ParkingBrake].into_iter().collect(),
         signals: [Signal::Hazard].into_iter().collect(),
+        axes: axes([(1, 0.625)]),
+        actions: [8].into_iter().collect(),
+        answered: Some(Answered { number: 7, is_accepted: false }),
+        description: Revision::new(0xDE5C_0001),
         told: Reported::from_numbers(core::array::from_fn(|at| Some(0.5 + at as f32))),
     }
 }
@@ -72,9 +91,53 @@ fn full_control() -> Control {
             parking_brake: true,
             signals: [Signal::Hazard].into_iter().collect(),
             twist: Twist { forward: -0.25, sideways: 0.125, yaw_rate: 1.5 },
+            axes: axes([(1, 0.75)]),
+            actions: [9].into_iter().collect(),
             ..Controls::default()
         },
+        request: Some(Request { number: 7, action: 31 }),
     }
+}
+
+fn full_description() -> Description {
+    let rule = AxisRule {
+        form: AxisForm::Position,
+        low: -0.5,
+        high: 1.25,
+        rate: 0.25,
+        on_stop: AxisStop::Value(0.125),
+    };
+    let (name, unit) = (Name::new("boom").unwrap(), Unit::new("rad").unwrap());
+    let item = Item::Axis(Axis { name, unit, rule });
+    let counts = description::Counts { axes: 2, actions: 3, values: 4 };
+    let entry = Entry { revision: Revision::new(0xDE5C_0001).unwrap(), counts, index: 1, item };
+    Description { source: Instant::from_millis(99), entry }
+}
+
+fn horn() -> Item {
+    let rule = ActionRule {
+        form: ActionForm::Momentary,
+        on_stop: ActionStop::Keep,
+        is_allowed_held: true,
+    };
+    Item::Action(Action { name: Name::new("Hupe, laut: über 90 dB").unwrap(), rule })
+}
+
+fn battery() -> Item {
+    Item::Value(ValueInfo {
+        name: Name::new("battery").unwrap(),
+        unit: Unit::new("V").unwrap(),
+        form: ValueForm::Number,
+        range: [0.0, 60.0],
+        warning: [44.0, f32::NAN],
+        alarm: [42.0, f32::NAN],
+    })
+}
+
+fn full_value() -> Value {
+    let reading = Reading::Text(Text::new("docked, charging at 5 A").unwrap());
+    let revision = Revision::new(0xDE5C_0001).unwrap();
+    Value { source: Instant::from_millis(99), revision, index: 3, reading }
 }
 
 fn full_fact() -> Fact {
@@ -118,6 +181,10 @@ fn full_status() -> Status {
             deceleration: 4.0,
             jerk: 5.0,
             yaw_deceleration: 2.5,
+            speed_max: 15.0,
+            reverse_speed_max: 4.0,
+            sideways_speed_max: 0.75,
+            yaw_rate_max: 1.25,
             command_timeout: Some(Duration::from_millis(300)),
         },
     }
@@ -137,6 +204,9 @@ fn frames_come_back_as_they_went() {
     comes_back(full_machine());
     comes_back(MachineState::default());
     comes_back(full_fact());
+    comes_back(full_description());
+    comes_back(full_value());
+    comes_back(Value { reading: Reading::Number(-48.5), ..full_value() });
     comes_back(Fact::new(About::Vehicle, "", Instant::ZERO).unwrap());
     comes_back(
         Fact::new(About::Vehicle, &"x".repeat(Fact::TEXT_BYTES_MAX), Instant::ZERO).unwrap(),
@@ -174,6 +244,8 @@ fn the_vectors_of_the_docs_are_sent_byte_by_byte() {
     assert_eq!(vector("status"), encode(&full_status(), 2));
     assert_eq!(vector("control"), encode(&full_control(), 3));
     assert_eq!(vector("machine"), encode(&full_machine(), 4));
+    assert_eq!(vector("description"), encode(&full_description(), 6));
+    assert_eq!(vector("value"), encode(&full_value(), 7));
     // The vector of a fact ends where its zero padding begins.
     let (fact, zeros) = (vector("fact"), [0; Fact::BYTES]);
     let whole = [&fact[..], &zeros[fact.len()..]].concat();
@@ -181,6 +253,116 @@ fn the_vectors_of_the_docs_are_sent_byte_by_byte() {
     assert_eq!(decode(&whole), Ok((full_fact(), 5)));
     assert_eq!(decode(&vector("proposal")), Ok((full_proposal(), 1)));
     assert_eq!(decode(&vector("machine")), Ok((full_machine(), 4)));
+}
+
+/// Each item comes back bit by bit. NaN is not equal to itself, so bytes are compared.
+#[test]
+fn each_kind_of_entry_comes_back() {
+    for item in [full_description().entry.item, horn(), battery()] {
+        let entry = Entry { index: 0, item, ..full_description().entry };
+        let bytes = encode(&Description { entry, ..full_description() }, 1);
+        let (read, counter) = decode::<Description>(&bytes).unwrap();
+        assert_eq!((encode(&read, counter), read.entry.item.name()), (bytes, item.name()));
+    }
+}
+
+#[test]
+fn an_entry_that_is_none_is_named_by_its_place() {
+    let with = |item: Item, changes: &[(usize, u8)]| {
+        let entry = Entry { index: 0, item, ..full_description().entry };
+        let mut bytes = encode(&Description { entry, ..full_description() }, 1).to_vec();
+        changes.iter().for_each(|(at, byte)| bytes[*at] = *byte);
+        let error = decode::<Description>(&sealed(bytes)).err()?;
+        let Error::Value { at } = error else { panic!("{error}") };
+        Some(at)
+    };
+    let boom = full_description().entry.item;
+    assert_eq!(with(boom, &[]), None);
+    assert_eq!(with(boom, &[(20, 0), (21, 0), (22, 0), (23, 0)]), Some(20), "no revision");
+    assert_eq!(with(boom, &[(24, 17)]), Some(24), "17 axes");
+    assert_eq!(with(boom, &[(27, 3)]), Some(27), "a kind");
+    assert_eq!(with(boom, &[(28, 2)]), Some(28), "beyond the number of axes");
+    assert_eq!(with(boom, &[(29, 2)]), Some(29), "a form");
+    assert_eq!(with(boom, &[(30, 4)]), Some(30), "what a stop does");
+    assert_eq!(with(boom, &[(32, 0)]), Some(32), "an empty name with a rest");
+    assert_eq!(with(boom, &[(60, 7)]), Some(56), "a unit with something behind it");
+    assert_eq!(with(boom, &[(76, 0xFF)]), Some(27), "a rate below 0");
+    assert_eq!(with(horn(), &[(31, 2)]), Some(31), "a flag");
+    assert_eq!(with(battery(), &[(29, 1)]), Some(27), "a text with limits");
+}
+
+#[test]
+fn a_value_is_a_number_or_a_text_with_its_length() {
+    let with = |reading: Reading, at: usize, byte: u8| {
+        let mut bytes = encode(&Value { reading, ..full_value() }, 1).to_vec();
+        bytes[at] = byte;
+        decode::<Value>(&sealed(bytes))
+    };
+    let (number, text) = (Reading::Number(1.5), full_value().reading);
+    assert_eq!(with(number, 24, 64), Err(Error::Value { at: 24 }));
+    assert_eq!(with(number, 25, 2), Err(Error::Value { at: 25 }));
+    assert_eq!(with(number, 30, 1), Err(Error::Value { at: 30 }));
+    assert_eq!(with(text, 30, 5), Err(Error::Value { at: 30 }));
+    assert_eq!(with(text, 94, 5), Err(Error::Value { at: 31 }));
+    assert_eq!(with(text, 25, 0), Err(Error::Value { at: 30 }), "a number with a text");
+}
+
+#[test]
+fn a_revision_depends_on_every_item_and_their_order() {
+    let boom = full_description().entry.item;
+    assert_eq!(revision([]), None);
+    let all = [boom, horn(), battery()];
+    let other = [boom, boom, horn(), battery()];
+    let revisions = [revision(&all), revision(&all[..2]), revision(&all[1..]), revision(&other)];
+    for (at, revision) in revisions.iter().enumerate() {
+        assert!(revision.is_some() && !revisions[..at].contains(revision));
+    }
+    // The CRC of the entries' bytes as they are sent.
+    let sent = |index: u8, item: Item| {
+        let entry = Entry { index, item, ..full_description().entry };
+        encode(&Description { entry, ..full_description() }, 1)[27..].to_vec()
+    };
+    let bytes = [sent(0, boom), sent(0, horn()), sent(0, battery())].concat();
+    assert_eq!(revision(&all).map(Revision::get), Some(crc::p4(&[&bytes])));
+}
+
+/// The names of values and bits in frames.toml are those of the code, in the same order.
+#[test]
+fn the_description_of_the_frames_names_each_value_and_bit() {
+    use crate::{Fault, Member, envelope::Limit};
+
+    let toml = include_str!("../../frames.toml");
+    let named = |list: &str| -> Vec<&str> {
+        let (_, rest) = toml.split_once(&std::format!("\n{list} = [")).expect(list);
+        let (names, _) = rest.split_once(']').unwrap();
+        names.split('"').skip(1).step_by(2).collect()
+    };
+    fn words<E: Member>() -> Vec<std::string::String> {
+        let spaced = |name: std::string::String| {
+            let mut words = std::string::String::new();
+            for letter in name.chars() {
+                if letter.is_uppercase() && !words.is_empty() {
+                    words.push(' ');
+                }
+                words.extend(letter.to_lowercase());
+            }
+            words
+        };
+        E::ALL.iter().map(|member| spaced(std::format!("{member:?}"))).collect()
+    }
+    assert_eq!(named("mode"), words::<Mode>());
+    assert_eq!(named("gear"), words::<Gear>());
+    assert_eq!(named("dead_man"), words::<DeadMan>());
+    assert_eq!(named("motion"), words::<Motion>());
+    assert_eq!(named("black_box"), words::<BlackBox>());
+    assert_eq!(named("about"), words::<About>());
+    assert_eq!(named("reading"), words::<ValueForm>());
+    assert_eq!(named("troubles"), words::<Trouble>());
+    assert_eq!(named("absences"), words::<Absence>());
+    assert_eq!(named("notices"), words::<Notice>());
+    assert_eq!(named("faults"), words::<Fault>());
+    assert_eq!(named("limits"), words::<Limit>());
+    assert_eq!(named("blockers"), words::<Blocker>());
 }
 
 #[test]
@@ -215,6 +397,8 @@ fn the_docs_state_length_and_data_id_of_each_frame() {
     is_told::<Status>();
     is_told::<Control>();
     is_told::<MachineState>();
+    is_told::<Description>();
+    is_told::<Value>();
 }
 
 #[test]
@@ -361,7 +545,8 @@ fn a_value_that_is_none_is_named_by_its_place() {
     assert_eq!(with(20, 9), Err(Error::Value { at: 20 }));
     assert_eq!(with(33, 2), Err(Error::Value { at: 33 }), "a gear");
     assert_eq!(with(34, 2), Err(Error::Value { at: 34 }), "a parking brake");
-    assert_eq!(with(35, 0x80), Err(Error::Value { at: 35 }), "a signal");
+    assert_eq!(with(119, 32), Err(Error::Value { at: 119 }), "an action");
+    assert_eq!(with(118, 0), Err(Error::Value { at: 119 }), "an action without a request");
 }
 
 /// Checks that a frame with any payload and a valid CRC is re-encoded as received, or refused.
@@ -384,28 +569,34 @@ fn is_harmless<F: Frame>(payload: &[u8], counter: u16) {
 
 proptest! {
     #[test]
-    fn any_bytes_are_refused_by_name(bytes in proptest::collection::vec(any::<u8>(), 0..260)) {
+    fn any_bytes_are_refused_by_name(bytes in proptest::collection::vec(any::<u8>(), 0..420)) {
         prop_assert!(Receiver::<Proposal>::default().receive(&bytes).is_err());
         prop_assert!(Receiver::<Status>::default().receive(&bytes).is_err());
         prop_assert!(Receiver::<Control>::default().receive(&bytes).is_err());
         prop_assert!(Receiver::<MachineState>::default().receive(&bytes).is_err());
+        prop_assert!(Receiver::<Description>::default().receive(&bytes).is_err());
+        prop_assert!(Receiver::<Value>::default().receive(&bytes).is_err());
     }
 
     #[test]
     fn any_payload_is_read_or_refused(
         // Mostly zeros, so that sets and choices are often valid.
-        payload in proptest::collection::vec(prop_oneof![4 => Just(0), 1 => any::<u8>()], 0..260),
+        payload in proptest::collection::vec(prop_oneof![4 => Just(0), 1 => any::<u8>()], 0..420),
         counter: u16,
     ) {
         is_harmless::<Proposal>(&payload, counter);
         is_harmless::<Status>(&payload, counter);
         is_harmless::<Control>(&payload, counter);
         is_harmless::<MachineState>(&payload, counter);
+        is_harmless::<Description>(&payload, counter);
+        is_harmless::<Value>(&payload, counter);
     }
 
     /// For all bit patterns, every number out of range is counted and treated as unknown.
     #[test]
-    fn numbers_of_a_machine_that_cannot_be_are_not_known(bits in any::<[u32; 6]>(), wide in any::<[u64; 2]>()) {
+    fn numbers_of_a_machine_that_cannot_be_are_not_known(
+        bits in any::<[u32; 6]>(), wide in any::<[u64; 2]>(), axes in any::<[u32; 16]>(),
+    ) {
         let [speed, steering_angle, x, y, heading, height] = bits.map(f32::from_bits);
         let [latitude, longitude] = wide.map(f64::from_bits);
         let told = MachineState {
@@ -413,6 +604,7 @@ proptest! {
             steering_angle,
             position: Some(Position { x, y, heading }),
             place: Some(Place { latitude, longitude, height }),
+            axes: Axes(axes.map(f32::from_bits)),
             ..full_machine()
         };
         let mut receiver = Receiver::<MachineState>::default();
@@ -427,7 +619,9 @@ proptest! {
             (f64::from(x), 1e7), (f64::from(y), 1e7), (f64::from(heading), 1e6),
             (latitude, 90.0), (longitude, 180.0), (f64::from(height), 1e5),
         ];
-        let beyond = bounded.iter().filter(|(value, most)| value.abs() > *most).count();
+        let infinite = axes.iter().filter(|axis| f32::from_bits(**axis).is_infinite()).count();
+        let beyond = bounded.iter().filter(|(value, most)| value.abs() > *most).count() + infinite;
+        prop_assert_eq!(read.axes, Axes(axes.map(f32::from_bits)).sane());
         prop_assert_eq!(receiver.impossible_count(), beyond as u64);
     }
 
@@ -445,9 +639,10 @@ proptest! {
 fn print_vectors() {
     fn print(name: &str, bytes: &[u8]) {
         std::println!("Vector `{name}`\n\n```hex");
-        for chunk in bytes.chunks(16) {
-            let hex: Vec<_> = chunk.iter().map(|byte| std::format!("{byte:02x}")).collect();
-            std::println!("{}", hex.join(" "));
+        for line in bytes.chunks(32) {
+            let hex = |word: &[u8]| word.iter().map(|byte| std::format!("{byte:02x}")).collect();
+            let words: Vec<std::string::String> = line.chunks(4).map(hex).collect();
+            std::println!("{}", words.join(" "));
         }
         std::println!("```\n");
     }
@@ -455,4 +650,6 @@ fn print_vectors() {
     print("status", &encode(&full_status(), 2));
     print("control", &encode(&full_control(), 3));
     print("machine", &encode(&full_machine(), 4));
+    print("description", &encode(&full_description(), 6));
+    print("value", &encode(&full_value(), 7));
 }

@@ -17,9 +17,12 @@ impl Guard {
         let (mode, cause) = done.ok().flatten()?;
         let limit = match act.deed {
             Deed::Reset(stop) => stop.get() as f32,
-            Deed::Arm | Deed::Park | Deed::TakeOver | Deed::CheckSteering | Deed::Steering(_) => {
-                0.0
-            }
+            Deed::Arm
+            | Deed::Park
+            | Deed::TakeOver
+            | Deed::CheckSteering
+            | Deed::Steering(_)
+            | Deed::Request(_) => 0.0,
         };
         Some((mode, Why::new(cause, act.number.get() as f32, limit)))
     }
@@ -86,6 +89,7 @@ impl Guard {
                 self.person.holder = Some((act.console, session));
                 Ok(None)
             }
+            Deed::Request(_) => Err(Blocker::Mode),
             Deed::CheckSteering => {
                 self.check_holds_armed(act)?;
                 if self.is_twisted() {

@@ -19,7 +19,7 @@ prop_compose! {
         let twist = Twist { forward, sideways, yaw_rate };
         let gear = if is_reverse { Gear::Reverse } else { Gear::Drive };
         let signals = set(signals);
-        Controls { steering, throttle, brake, gear, parking_brake, signals, twist }
+        Controls { steering, throttle, brake, gear, parking_brake, signals, twist, ..Controls::default() }
     }
 }
 
