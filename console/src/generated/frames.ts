@@ -54,7 +54,7 @@ export interface RawMachine {
   gear: number;
   /** bits 0 parking brake, 1 local stop, 2 local control, 3 guard silent. */
   notices: number;
-  /** bits 0 unreachable, 1 refused, 2 emergency button, 3 steering, 4 drive, 5 brake, 6 gear, 7 speed, 8 other. */
+  /** bits 0 unreachable, 1 refused, 2 emergency button, 3 steering, 4 drive, 5 brake, 6 gear, 7 speed, 8 other, 9 description. */
   faults: number;
   /** m, east; NaN: position not known. */
   x: number;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tautline_guard::frame::{Frame, Proposal, Status, encode};
+use tautline_guard::frame::{Description, Frame, Proposal, Status, encode};
 use tautline_guard::{
     Guard, Input, Latch, MachineState, Output, Readable, Transition, frame, identity,
 };
@@ -31,6 +31,7 @@ pub(crate) fn step(step: &Step) -> Value {
     body["frames"] = json!({
         "proposal": input.proposal.as_ref().map(|proposal| bytes(proposal, status.tick)),
         "machine": input.machine.as_ref().map(|machine| bytes(machine, status.tick)),
+        "entry": input.entry.map(|entry| bytes(&Description { source: *at, entry }, status.tick)),
         "control": bytes(control, status.tick),
         "status": bytes(status, status.tick),
     });
@@ -43,11 +44,13 @@ pub(crate) fn input(body: &Value) -> Option<(Input, Instant)> {
     let frames = &body["frames"];
     let proposal: Option<Proposal> = decoded(&frames["proposal"])?;
     let machine: Option<MachineState> = decoded(&frames["machine"])?;
+    let entry: Option<Description> = decoded(&frames["entry"])?;
     let status: Option<Status> = decoded(&frames["status"])?;
     let black_box = status?.black_box;
     // Files of earlier builds do not contain it.
     let latch = Latch::deserialize(&body["latch"]).unwrap_or_default();
-    Some((Input { proposal, machine, black_box, latch }, at))
+    let entry = entry.map(|description| description.entry);
+    Some((Input { proposal, machine, entry, black_box, latch }, at))
 }
 
 /// Returns the record of a snapshot: `guard` as it is before the step `next`.

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tautline_guard::{Controls, Fault, Faults, Gear, MachineState, Notices, Reported, Signals};
+use tautline_guard::{Controls, Fault, Faults, Gear, MachineState, Notices, Reported};
 use tautline_units::Instant;
 
 use crate::frame::{Frame, Id};
@@ -132,7 +132,6 @@ impl Adapter {
             gear: self.gear(now).unwrap_or_default(),
             faults: self.faults(now),
             notices: Notices::NONE,
-            signals: Signals::NONE,
             told: Reported::default(),
             ..MachineState::default()
         };
@@ -156,7 +155,7 @@ impl Adapter {
                 }
                 Target::Light(light, condition) => {
                     let holds = message.holds(its, condition, now);
-                    state.signals = state.signals.with_if(*light, holds);
+                    state.actions = state.actions.with_if(*light, holds);
                 }
                 Target::Gear { .. } | Target::Fault(..) => {}
             }

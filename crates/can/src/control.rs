@@ -1,6 +1,7 @@
 use std::fmt;
 
-use tautline_guard::{Controls, Gear, Signal};
+use tautline_guard::description::Action;
+use tautline_guard::{Controls, Gear};
 
 use crate::curve::Curve;
 
@@ -65,7 +66,7 @@ impl Control {
 
     /// Returns the control as a number: a ratio, or the index of its value.
     pub(crate) fn number(self, controls: &Controls) -> f64 {
-        let on = |signal| f64::from(u8::from(controls.signals.contains(signal)));
+        let on = |lamp| f64::from(u8::from(controls.actions.contains(lamp)));
         match self {
             Self::Steering => controls.steering.into(),
             Self::Throttle => controls.throttle.into(),
@@ -75,14 +76,14 @@ impl Control {
                 Gear::Reverse => 1.0,
             },
             Self::ParkingBrake => f64::from(u8::from(controls.parking_brake)),
-            Self::Horn => on(Signal::Horn),
-            Self::Lights => on(Signal::Lights),
-            Self::HighBeam => on(Signal::HighBeam),
-            Self::Left => on(Signal::Left),
-            Self::Right => on(Signal::Right),
-            Self::Hazard => on(Signal::Hazard),
-            Self::Indicators if on(Signal::Hazard) == 1.0 => 3.0,
-            Self::Indicators => on(Signal::Left).max(2.0 * on(Signal::Right)),
+            Self::Horn => on(Action::HORN),
+            Self::Lights => on(Action::LIGHTS),
+            Self::HighBeam => on(Action::HIGH_BEAM),
+            Self::Left => on(Action::LEFT),
+            Self::Right => on(Action::RIGHT),
+            Self::Hazard => on(Action::HAZARD),
+            Self::Indicators if on(Action::HAZARD) == 1.0 => 3.0,
+            Self::Indicators => on(Action::LEFT).max(2.0 * on(Action::RIGHT)),
         }
     }
 }
@@ -107,24 +108,24 @@ mod tests {
 
     #[test]
     fn every_control_is_a_number() {
-        let signals = [Signal::Left, Signal::Horn].into_iter().collect();
+        let actions = [Action::LEFT, Action::HORN].into_iter().collect();
         let controls = Controls {
             steering: -0.5,
             throttle: 0.25,
             brake: 1.0,
             gear: Gear::Reverse,
             parking_brake: true,
-            signals,
+            actions,
             ..Controls::default()
         };
         let numbers = Control::NAMES.map(|(_, control)| control.number(&controls));
         assert_eq!(numbers, [-0.5, 0.25, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
         let of = |signal| {
-            let controls = Controls { signals: [signal].into_iter().collect(), ..controls };
+            let controls = Controls { actions: [signal].into_iter().collect(), ..controls };
             Control::Indicators.number(&controls)
         };
         assert_eq!(
-            [Signal::Horn, Signal::Left, Signal::Right, Signal::Hazard].map(of),
+            [Action::HORN, Action::LEFT, Action::RIGHT, Action::HAZARD].map(of),
             [0., 1., 2., 3.]
         );
         assert_eq!(Control::HighBeam.to_string(), "high_beam");

@@ -1,7 +1,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use tautline_guard::{Fault, Gear, Notice, Signal as Light};
+use tautline_guard::{Fault, Gear, Notice};
 use tautline_units::Instant;
 
 use crate::curve::Curve;
@@ -39,15 +39,23 @@ pub(crate) struct Use {
 /// Part of the machine's state that a received signal gives.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Target {
-    Speed { curve: Curve, is_signed_by_gear: bool },
+    Speed {
+        curve: Curve,
+        is_signed_by_gear: bool,
+    },
     SteeringAngle(Curve),
-    Gear { drive: Vec<u64>, reverse: Vec<u64>, neither: Vec<u64> },
+    Gear {
+        drive: Vec<u64>,
+        reverse: Vec<u64>,
+        neither: Vec<u64>,
+    },
     AccelerationAlong(Curve),
     AccelerationAcross(Curve),
     Charge(Curve),
     Notice(Notice, Condition),
     Fault(Fault, Condition),
-    Light(Light, Condition),
+    /// State of the car's action with this number.
+    Light(u8, Condition),
 }
 
 /// A condition on a received signal, which sets a notice, fault or light while it holds.

@@ -4,7 +4,7 @@ use crate::mistake::Mistake;
 use crate::written::{Map, Settings};
 use resolver::Resolver;
 
-pub(crate) use receives::snake;
+pub(crate) use receives::{key, snake};
 
 mod receives;
 mod resolver;

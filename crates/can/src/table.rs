@@ -1,6 +1,8 @@
+use tautline_guard::description::Action;
+
 use crate::adapter::Adapter;
 use crate::incoming::{Condition, Incoming, Target};
-use crate::mapping::snake;
+use crate::mapping::{key, snake};
 use crate::outgoing::{Outgoing, Schedule};
 use crate::signal::Signal;
 
@@ -96,6 +98,9 @@ fn used(target: &Target, signal: &Signal) -> String {
         Target::Charge(curve) => format!("charge{curve}"),
         Target::Notice(notice, its) => format!("notice {} {}", snake(notice), condition(its)),
         Target::Fault(fault, its) => format!("fault {} {}", snake(fault), condition(its)),
-        Target::Light(light, its) => format!("signal {} {}", snake(light), condition(its)),
+        Target::Light(light, its) => {
+            let lamp = Action::of_car()[usize::from(*light)];
+            format!("signal {} {}", key(&lamp), condition(its))
+        }
     }
 }

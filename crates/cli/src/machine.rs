@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use tautline_guard::description::{Action, Item, Reading};
 use tautline_guard::{Controls, Fault, Machine, MachineState};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::Address;
@@ -272,11 +273,26 @@ impl Machine for Watched {
         state
     }
 
+    fn description(&self) -> &[Item] {
+        match &self.machine {
+            SomeMachine::Car(car) => car.description(),
+            SomeMachine::Robot(robot) => robot.description(),
+        }
+    }
+
+    fn request(&mut self, action: u8, now: Instant) -> bool {
+        self.machine.as_machine().request(action, now)
+    }
+
+    fn reading(&mut self, now: Instant) -> Option<(u8, Reading)> {
+        self.machine.as_machine().reading(now)
+    }
+
     fn apply(&mut self, controls: &Controls, now: Instant) -> Result<(), Fault> {
         let shown = &self.shown;
         shown.brake.store(f64::from(controls.brake).to_bits(), Ordering::Relaxed);
         shown.parking_brake.store(controls.parking_brake, Ordering::Relaxed);
-        let hazard = controls.signals.contains(tautline_guard::Signal::Hazard);
+        let hazard = controls.actions.contains(Action::HAZARD);
         shown.hazard.store(hazard, Ordering::Relaxed);
         self.machine.as_machine().apply(controls, now)
     }

@@ -39,6 +39,10 @@ impl AxisRule {
     /// machine is held. `measured` is the reported position of the axis, NaN if unknown: a position
     /// axis starts from there, so that it does not jump when it is first asked to move.
     pub(crate) fn step(&self, last: f32, wanted: Option<f32>, measured: f32, seconds: f32) -> f32 {
+        if wanted.is_none() && last.is_nan() {
+            // Nobody moved it, so a stop does not either.
+            return f32::NAN;
+        }
         let target = match (wanted, self.on_stop) {
             (Some(wanted), _) if wanted.is_finite() => wanted,
             (Some(_), _) => return self.without_set_point(last, seconds),
@@ -52,8 +56,6 @@ impl AxisRule {
             _ if last.is_finite() => last,
             AxisForm::Speed => 0.0,
             AxisForm::Position if measured.is_finite() => measured.clamp(self.low, self.high),
-            // Never asked to move, and in an unknown position: a stop does not move it.
-            AxisForm::Position if wanted.is_none() => return f32::NAN,
             AxisForm::Position => target,
         };
         self.approach(start, target, seconds)
@@ -71,7 +73,7 @@ impl AxisRule {
 
     fn approach(&self, from: f32, target: f32, seconds: f32) -> f32 {
         let most = self.rate * seconds;
-        from + (target - from).clamp(-most, most)
+        if (target - from).abs() <= most { target } else { from + most.copysign(target - from) }
     }
 }
 

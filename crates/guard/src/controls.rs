@@ -1,9 +1,9 @@
 use serde::{Deserialize, Serialize};
 
-use crate::set::{Set, numbered};
+use crate::set::numbered;
 use crate::{Actions, Axes, Motion, Twist};
 
-/// Set points of a machine's motion, parking brake, lights, axes and actions.
+/// Set points of a machine's motion, parking brake, axes and actions.
 ///
 /// Steering, pedals and gear move an Ackermann machine, [`twist`](Self::twist) any other; a guard
 /// zeroes the part that is not its machine's.
@@ -21,14 +21,11 @@ pub struct Controls {
     pub gear: Gear,
     /// `true` if the parking brake holds.
     pub parking_brake: bool,
-    /// Lights and horn that are on.
-    pub signals: Signals,
     /// Speed and yaw rate that a differential or omni machine holds.
     pub twist: Twist,
     /// Set points of the declared axes.
     pub axes: Axes,
-    /// Declared actions that are on, in addition to [`signals`](Self::signals), which are the first
-    /// six on the wire.
+    /// Declared actions that are on, such as lights and horn.
     pub actions: Actions,
 }
 
@@ -44,27 +41,6 @@ numbered! {
     }
 }
 
-numbered! {
-    /// A light or sound signal of a machine.
-    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-    pub enum Signal {
-        /// The horn sounds.
-        Horn = 0,
-        /// The lights for driving are on.
-        Lights = 1,
-        /// The high beam is on.
-        HighBeam = 2,
-        /// The indicators blink to the left.
-        Left = 3,
-        /// The indicators blink to the right.
-        Right = 4,
-        /// All indicators blink: the machine is in trouble.
-        Hazard = 5,
-    }
-}
-
-/// A set of signals that are on.
-pub type Signals = Set<Signal>;
 impl Controls {
     /// Returns these controls with every value in range. NaN becomes 0, except for the brake, where
     /// it becomes 1.
@@ -85,16 +61,14 @@ impl Controls {
     /// Returns these controls without the set points that a machine of this kind does not have.
     #[must_use]
     pub fn of(self, motion: Motion) -> Self {
-        let Self { parking_brake, signals, twist, axes, actions, .. } = self;
+        let Self { parking_brake, twist, axes, actions, .. } = self;
         match motion {
             Motion::Ackermann => Self { twist: Twist::ZERO, ..self },
             Motion::Differential => {
                 let twist = Twist { sideways: 0.0, ..twist };
-                Self { parking_brake, signals, twist, axes, actions, ..Self::default() }
+                Self { parking_brake, twist, axes, actions, ..Self::default() }
             }
-            Motion::Omni => {
-                Self { parking_brake, signals, twist, axes, actions, ..Self::default() }
-            }
+            Motion::Omni => Self { parking_brake, twist, axes, actions, ..Self::default() },
         }
     }
 }

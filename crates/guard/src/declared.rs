@@ -2,8 +2,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::actions::{Actions, Stopped};
 use crate::axes::Axes;
+use crate::controls::Controls;
 use crate::description::{
-    ACTIONS_MAX, AXES_MAX, ActionForm, ActionRule, AxisRule, Counts, Entry, Item, Revision,
+    ACTIONS_MAX, AXES_MAX, Action, ActionForm, ActionRule, Axis, AxisRule, Counts, Entry, Item,
+    Revision,
 };
 
 /// Rules of a machine's axes and actions, from the description that the machine sends.
@@ -141,14 +143,42 @@ impl ActionRule {
     }
 }
 
+/// Returns axes and actions `seconds` after `last` for a machine that brakes by itself: each as
+/// `items` declare it for a stop. `was_driven` is `false` if no guard ever spoke to the machine.
+pub fn left_alone(
+    items: &[Item],
+    last: &Controls,
+    measured: &Axes,
+    was_driven: bool,
+    seconds: f32,
+) -> (Axes, Actions) {
+    let stopped = if was_driven { Stopped::ByFault } else { Stopped::Parked };
+    let (mut axes, mut actions) = (Axes::NONE, Actions::NONE);
+    let (mut axis, mut action) = (0_u8, 0_u8);
+    for item in items {
+        match item {
+            Item::Axis(Axis { rule, .. }) if usize::from(axis) < AXES_MAX => {
+                let number = usize::from(axis);
+                axes.0[number] = rule.step(last.axes.0[number], None, measured.0[number], seconds);
+                axis += 1;
+            }
+            Item::Action(Action { rule, .. }) if usize::from(action) < ACTIONS_MAX => {
+                let is_on = rule.is_on(last.actions.contains(action), None, Some(stopped));
+                actions = actions.with_if(action, is_on);
+                action += 1;
+            }
+            Item::Axis(_) | Item::Action(_) | Item::Value(_) => {}
+        }
+    }
+    (axes, actions)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::description::{
-        Action, ActionStop, Axis, AxisForm, AxisStop, Name, Unit, ValueForm, ValueInfo,
-    };
+    use crate::description::{ActionStop, AxisForm, AxisStop, Name, Unit, ValueForm, ValueInfo};
 
     const COUNTS: Counts = Counts { axes: 1, actions: 2, values: 1 };
 

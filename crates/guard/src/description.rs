@@ -152,6 +152,38 @@ pub struct ActionRule {
     pub is_allowed_held: bool,
 }
 
+impl Action {
+    /// Number of a car's horn among [`of_car`](Self::of_car).
+    pub const HORN: u8 = 0;
+    /// Number of a car's lights for driving.
+    pub const LIGHTS: u8 = 1;
+    /// Number of a car's high beam.
+    pub const HIGH_BEAM: u8 = 2;
+    /// Number of a car's left indicator.
+    pub const LEFT: u8 = 3;
+    /// Number of a car's right indicator.
+    pub const RIGHT: u8 = 4;
+    /// Number of a car's hazard lights.
+    pub const HAZARD: u8 = 5;
+
+    /// Returns the lights and the horn of a car, in the order of their numbers: horn, lights, high
+    /// beam, left, right, hazard.
+    pub fn of_car() -> [Self; 6] {
+        let lamp = |name, form, on_stop| Self {
+            name: Name::new(name).expect("at most 24 bytes"),
+            rule: ActionRule { form, on_stop, is_allowed_held: true },
+        };
+        [
+            lamp("horn", ActionForm::Momentary, ActionStop::Off),
+            lamp("lights", ActionForm::Switch, ActionStop::Keep),
+            lamp("high beam", ActionForm::Switch, ActionStop::Keep),
+            lamp("left", ActionForm::Switch, ActionStop::Off),
+            lamp("right", ActionForm::Switch, ActionStop::Off),
+            lamp("hazard", ActionForm::Switch, ActionStop::On),
+        ]
+    }
+}
+
 numbered! {
     /// Way in which a person asks for an action.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -302,6 +334,30 @@ impl Revision {
     }
 }
 
+/// Counts the items of a description and checks each.
+///
+/// # Errors
+/// The index of the first item that cannot be declared, and its [`Flaw`].
+pub fn counts(items: &[Item]) -> Result<Counts, (usize, Flaw)> {
+    let mut counts = Counts::default();
+    for (index, item) in items.iter().enumerate() {
+        item.check().map_err(|flaw| (index, flaw))?;
+        let (count, most, behind) = match item {
+            Item::Axis(_) => (&mut counts.axes, AXES_MAX, counts.actions + counts.values),
+            Item::Action(_) => (&mut counts.actions, ACTIONS_MAX, counts.values),
+            Item::Value(_) => (&mut counts.values, VALUES_MAX, 0),
+        };
+        if behind > 0 {
+            return Err((index, Flaw::Order));
+        }
+        if usize::from(*count) == most {
+            return Err((index, Flaw::TooMany));
+        }
+        *count += 1;
+    }
+    Ok(counts)
+}
+
 impl AxisRule {
     /// Checks the range, the rate, and the set point in a stop.
     ///
@@ -343,6 +399,10 @@ pub enum Flaw {
     NoStandstill,
     /// The set point of a stop lies outside of the range.
     StopValue,
+    /// An axis follows an action or a value, or an action a value.
+    Order,
+    /// There are more than 16 axes, 32 actions or 64 values.
+    TooMany,
     /// A text has limits, or limits of a number cross: each pair has the lower number first, and
     /// an alarm lies beyond its warning.
     Limits,
@@ -357,6 +417,8 @@ impl fmt::Display for Flaw {
             Self::HeldSpeed => "a stop must not leave an axis moving: on_stop = zero or release",
             Self::NoStandstill => "the range of a speed must include 0",
             Self::StopValue => "the set point of a stop must lie in its range",
+            Self::Order => "axes come first, then actions, then values",
+            Self::TooMany => "a machine has at most 16 axes, 32 actions and 64 values",
             Self::Limits => "limits need the lower number first, and alarms beyond warnings",
         })
     }

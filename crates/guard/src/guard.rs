@@ -4,24 +4,29 @@ use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
 use crate::act::{Act, Agreement, Blocker, Blockers, Deed, Outcome};
+use crate::actions::Stopped;
 use crate::age::{LateFrames, LoopAge};
 use crate::brake::BrakeWatch;
 use crate::config::Config;
+use crate::declared::Declared;
+use crate::description::Entry;
 use crate::envelope::{self, Limits, SpeedBound};
 use crate::frame::{BlackBox, Budget, Command, Control, Counts, DeadMan, Proposal, Status};
 use crate::hill::{HillHold, ROLLING_SPEED, RollBack};
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::manoeuvre::{Manoeuvre, STANDING_SPEED};
 use crate::plausible::{SpeedWatch, Watched};
+use crate::request::Pending;
 use crate::stopping::{Stopping, reported};
 use crate::twist_envelope::{self, TwistEnvelope};
 use crate::twist_stop::{Begin, TwistStop};
 use crate::twist_watch::TwistWatch;
 use crate::{
-    Cause, Controls, MachineState, Mode, Motion, Notice, Pauses, Signal, Signals, Transition, Why,
+    Axes, Cause, Controls, MachineState, Mode, Motion, Notice, Pauses, Request, Transition, Why,
 };
 
 mod acts;
+mod described;
 mod memory;
 mod rules;
 mod steering;
@@ -55,7 +60,7 @@ pub struct Guard {
     why: Why,
     stop: Stop,
     is_latched: bool,
-    /// `true` after a stop switched the hazard lights on, until the machine is armed.
+    /// `true` after a stop that people around the machine must notice, until it is armed.
     is_hazard: bool,
     /// `true` while the machine is held and has been at standstill, so that both brakes are
     /// applied; `false` from a start until the first standstill, and after local control.
@@ -63,6 +68,9 @@ pub struct Guard {
     vehicle: Vehicle,
     person: Person,
     machine: Heard<MachineState>,
+    declared: Declared,
+    /// Request to the machine that it has not answered yet; `None` without one.
+    pending: Option<Pending>,
     loop_age: LoopAge,
     bound: SpeedBound,
     /// Start of the time in which the machine exceeds the bound by more than [`OVERSPEED`]; `None`
@@ -103,6 +111,8 @@ pub struct Input {
     pub proposal: Option<Proposal>,
     /// Newest state of the machine; `None` if none arrived.
     pub machine: Option<MachineState>,
+    /// Next entry of the machine's description; `None` if none waits.
+    pub entry: Option<Entry>,
     /// State of the black box's recording; the guard forwards it to the vehicle.
     pub black_box: BlackBox,
     /// Present state of the storage of the latch.
@@ -175,8 +185,6 @@ struct Person {
     /// Newest command that was fresh on arrival; it may have timed out since; `None` before the
     /// first.
     fresh: Option<Taken>,
-    /// Lights and high beam in the newest fresh command: they stay on when the person is gone.
-    lights: Signals,
 }
 
 /// Last input of the driving person, found by comparing fresh commands.
@@ -223,6 +231,8 @@ impl Guard {
             vehicle: Vehicle { proposal: Heard::default(), session: None, newest_sequence: None },
             person: Person::default(),
             machine: Heard::default(),
+            declared: Declared::default(),
+            pending: None,
             loop_age: LoopAge::new(),
             bound: SpeedBound::new(&config),
             over_since: None,
@@ -271,6 +281,7 @@ impl Guard {
         if let Some(proposal) = &input.proposal {
             self.handle_proposal(proposal, now);
         }
+        self.hear_entry(input.entry.as_ref());
         self.latch = input.latch;
         let elapsed = gap.min(self.config.latency.step_gap_max);
         self.watch(elapsed, now);
@@ -281,7 +292,8 @@ impl Guard {
         if self.is_latch_told() || !self.is_latched {
             self.emergency_stop_kept = self.emergency_stop;
         }
-        let control = Control { source: now, mode, controls, request: None };
+        let request = self.pending.map(|pending| pending.request);
+        let control = Control { source: now, mode, controls, request };
         let status = Status { black_box: input.black_box, ..self.status(now) };
         Output { control, status, transition, latched: self.is_latched.then_some(self.stop) }
     }
@@ -332,12 +344,7 @@ impl Guard {
         }
         let age = command.age.map(|age| age + late);
         match age.filter(|age| *age <= self.config.latency.command_age_max) {
-            Some(age) => {
-                let lights = [Signal::Lights, Signal::HighBeam].into_iter();
-                person.lights =
-                    lights.filter(|light| command.controls.signals.contains(*light)).collect();
-                person.fresh = Some(Taken { command, at: now, age });
-            }
+            Some(age) => person.fresh = Some(Taken { command, at: now, age }),
             None => self.counts.commands_stale = self.counts.commands_stale.saturating_add(1),
         }
     }
@@ -415,9 +422,16 @@ impl Guard {
         let (before, controls) = (self.touched.controls, command.controls);
         let is_pressed = self.demand(&controls) > dead_zone || controls.brake > dead_zone;
         let is_turned = (controls.steering - before.steering).abs() > STEERING_TOUCHED;
-        let is_switched = (controls.gear, controls.signals) != (before.gear, before.signals);
+        let is_switched = (controls.gear, controls.actions) != (before.gear, before.actions);
+        let is_moved = controls.axes != before.axes;
         let is_held = command.dead_man == DeadMan::Held;
-        if self.touched.at.is_none() || is_pressed || is_turned || is_switched || is_held {
+        if self.touched.at.is_none()
+            || is_pressed
+            || is_turned
+            || is_switched
+            || is_moved
+            || is_held
+        {
             self.touched = Touched { controls, at: Some(now) };
         }
     }
@@ -439,6 +453,7 @@ impl Guard {
     /// Changes the mode on an emergency stop, a rule or an act, in this order of precedence.
     /// Returns the transition, if there was one.
     fn advance(&mut self, gap: Duration, now: Instant) -> Option<Transition> {
+        self.settle_request(now);
         let next =
             self.emergency(now).or_else(|| self.next(gap, now)).or_else(|| self.handle_act(now));
         next.map(|(mode, why)| self.enter(mode, why, now))
@@ -473,7 +488,7 @@ impl Guard {
                     self.begin_stop(why.cause);
                 }
                 // Release ends with Held; any console needs a new act to drive again.
-                self.person = Person { lights: self.person.lights, ..Person::default() };
+                self.person = Person::default();
                 self.manoeuvre = None;
                 self.is_parked |= from != Mode::Held;
             }
@@ -552,7 +567,6 @@ impl Guard {
         let (speed, last) = (self.speed(now), self.applied);
         let wanted = self.fresh(now).map(|taken| taken.command.controls);
         let config = &self.config;
-        let signals = signals(wanted.as_ref(), self.person.lights, self.is_hazard);
         let bounded = speed.unwrap_or(config.envelope.speed_max);
         let hold = Controls {
             throttle: 0.0,
@@ -598,7 +612,7 @@ impl Guard {
                 (step, Limits::NONE)
             }
         };
-        (Controls { signals, ..controls }, limits)
+        (self.with_described(controls, wanted.as_ref(), elapsed), limits)
     }
 
     fn status(&self, now: Instant) -> Status {
@@ -700,13 +714,6 @@ impl<T> Heard<T> {
         let since = self.newest.as_ref().map_or(Duration::MAX, |(_, at)| now.since(*at));
         self.pauses.count(since)
     }
-}
-
-/// Returns the signals for the machine: those in `wanted`, or without it `lights`; and the hazard
-/// lights if `is_hazard`.
-fn signals(wanted: Option<&Controls>, lights: Signals, is_hazard: bool) -> Signals {
-    let signals = wanted.map_or(lights, |wanted| wanted.signals);
-    signals.with_if(Signal::Hazard, is_hazard)
 }
 
 /// Margin above the bound in m/s that counts as overspeed after [`OVERSPEED_TIME`].

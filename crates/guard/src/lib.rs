@@ -51,7 +51,8 @@ pub use actions::Actions;
 pub use age::LateFrames;
 pub use axes::Axes;
 pub use config::Config;
-pub use controls::{Controls, Gear, Signal, Signals};
+pub use controls::{Controls, Gear};
+pub use declared::left_alone;
 pub use error::ConfigError;
 pub use guard::{Guard, Input, Latch, Output};
 pub use machine::{

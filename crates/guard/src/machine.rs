@@ -3,10 +3,10 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use tautline_units::Instant;
 
-use crate::description::Revision;
+use crate::description::{Item, Reading, Revision};
 use crate::reported::reported;
 use crate::set::{Set, numbered};
-use crate::{Actions, Answered, Axes, Controls, Gear, Signals};
+use crate::{Actions, Answered, Axes, Controls, Gear};
 
 /// A machine that can be driven: implemented by a simulated car, or by a vehicle behind CAN, a ROS
 /// graph or a serial line.
@@ -33,6 +33,26 @@ pub trait Machine {
     /// The fault that prevented it. The fault is counted and reported together with those of the
     /// state, and the next turn tries again.
     fn apply(&mut self, controls: &Controls, now: Instant) -> Result<(), Fault>;
+
+    /// Returns the machine's axes, actions and values, in this order; at most 16, 32 and 64. It is
+    /// asked once, before the first [`state`](Self::state). The default declares nothing.
+    fn description(&self) -> &[Item] {
+        &[]
+    }
+
+    /// Begins the declared action with this number, which a person asks for once; returns whether
+    /// the machine does it. The default refuses.
+    fn request(&mut self, action: u8, now: Instant) -> bool {
+        let _ = (action, now);
+        false
+    }
+
+    /// Returns a reading of a declared value that is not reported yet, with the value's number;
+    /// `None` if there is none. Called every 10 ms until it returns `None`, at most 8 times.
+    fn reading(&mut self, now: Instant) -> Option<(u8, Reading)> {
+        let _ = now;
+        None
+    }
 
     /// Sets the actuators like [`apply`](Self::apply), with controls that are not the guard's: the
     /// machine's side brakes by itself because the guard is silent, was never heard, or is ignored
@@ -71,16 +91,14 @@ pub struct MachineState {
     pub faults: Faults,
     /// Further conditions that the machine reports.
     pub notices: Notices,
-    /// Lights and horn that are on.
-    pub signals: Signals,
     /// Measured values of the declared axes.
     pub axes: Axes,
-    /// Declared actions that are on, in addition to [`signals`](Self::signals), which are the first
-    /// six on the wire.
+    /// Declared actions that are on, such as lights and horn.
     pub actions: Actions,
-    /// Answer to the newest request; `None` before the first.
+    /// Answer to the newest request; `None` before the first. Whoever serves the machine sets it.
     pub answered: Option<Answered>,
-    /// Revision of the machine's description; `None` if it declares nothing.
+    /// Revision of the machine's description; `None` if it declares nothing. Whoever serves the
+    /// machine sets it.
     pub description: Option<Revision>,
     /// Optional numbers for people; the guard uses only the acceleration along the machine.
     pub told: Reported,
@@ -199,6 +217,9 @@ numbered! {
         Speed = 7,
         /// Another malfunction, recorded in the machine's own fault memory.
         Other = 8,
+        /// The machine declares other axes and actions than when it was armed; only the guard finds
+        /// this.
+        Description = 9,
     }
 }
 

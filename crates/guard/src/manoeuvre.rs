@@ -108,7 +108,7 @@ impl Manoeuvre {
     }
 
     /// Advances the stop by one step, and returns the controls for the machine; the caller sets the
-    /// signals.
+    /// actions.
     ///
     /// `speed` in m/s is `None` while unknown. `person` holds the requests of a person who is
     /// present and sees, who steers and may brake harder. `last` holds the controls sent a step

@@ -51,14 +51,13 @@ impl Serialize for Readable<&Status> {
 impl Serialize for Readable<&MachineState> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(machine) = self;
-        let mut all = serializer.serialize_struct("Machine", 12)?;
+        let mut all = serializer.serialize_struct("Machine", 11)?;
         all.serialize_field("measured_ns", &machine.measured_at.as_nanos())?;
         all.serialize_field("gear", &Name(machine.gear))?;
         all.serialize_field("position", &machine.position.map(Readable))?;
         all.serialize_field("place", &machine.place.map(Readable))?;
         all.serialize_field("faults", &Readable(machine.faults))?;
         all.serialize_field("notices", &Readable(machine.notices))?;
-        all.serialize_field("signals", &Readable(machine.signals))?;
         all.serialize_field("axes", &machine.axes)?;
         all.serialize_field("actions", &Readable(machine.actions))?;
         all.serialize_field("answered", &machine.answered)?;
@@ -94,13 +93,12 @@ impl Serialize for Readable<Place> {
 impl Serialize for Readable<&Controls> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(controls) = self;
-        let mut all = serializer.serialize_struct("Controls", 9)?;
+        let mut all = serializer.serialize_struct("Controls", 8)?;
         all.serialize_field("steering", &controls.steering)?;
         all.serialize_field("throttle", &controls.throttle)?;
         all.serialize_field("brake", &controls.brake)?;
         all.serialize_field("gear", &Name(controls.gear))?;
         all.serialize_field("parking_brake", &controls.parking_brake)?;
-        all.serialize_field("signals", &Readable(controls.signals))?;
         all.serialize_field("twist", &controls.twist)?;
         all.serialize_field("axes", &controls.axes)?;
         all.serialize_field("actions", &Readable(controls.actions))?;

@@ -176,15 +176,16 @@ mod tests {
     use std::vec::Vec;
 
     use super::*;
-    use crate::Signal;
+    use crate::Notice;
 
     #[test]
     fn a_set_holds_each_member_once_and_no_bit_of_nobody() {
-        let set: Set<Signal> = [Signal::Hazard, Signal::Horn, Signal::Hazard].into_iter().collect();
-        assert_eq!(set.iter().collect::<Vec<_>>(), [Signal::Horn, Signal::Hazard]);
+        let twice = [Notice::LocalControl, Notice::ParkingBrake, Notice::LocalControl];
+        let set: Set<Notice> = twice.into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [Notice::ParkingBrake, Notice::LocalControl]);
         assert_eq!(Set::from_bits(set.bits()), Some(set));
-        assert_eq!(set.without(Signal::Horn), Set::of(Signal::Hazard));
-        assert_eq!(Set::<Signal>::from_bits(1 << 31), None);
-        assert!(Set::<Signal>::NONE.is_empty() && !set.is_empty());
+        assert_eq!(set.without(Notice::ParkingBrake), Set::of(Notice::LocalControl));
+        assert_eq!(Set::<Notice>::from_bits(1 << 31), None);
+        assert!(Set::<Notice>::NONE.is_empty() && !set.is_empty());
     }
 }

@@ -30,8 +30,7 @@ impl Machine for Cart {
 
     fn state(&mut self, now: Instant) -> MachineState {
         let passed = self.moved_until.replace(now).map_or(Duration::ZERO, |until| now.since(until));
-        let Controls { throttle, brake, gear, parking_brake, signals, steering, .. } =
-            self.controls;
+        let Controls { throttle, brake, gear, parking_brake, steering, .. } = self.controls;
         let seconds = passed.as_secs_f32();
         let pull = if gear == Gear::Reverse { -4.2 } else { 4.2 } * throttle * seconds;
         let held = (8.0 * brake + if parking_brake { 3.0 } else { 0.0 } + 0.2) * seconds;
@@ -43,7 +42,6 @@ impl Machine for Cart {
             steering_angle: 0.52 * steering,
             gear,
             notices: Notices::NONE.with_if(Notice::ParkingBrake, parking_brake),
-            signals,
             ..MachineState::default()
         }
     }

@@ -1,6 +1,10 @@
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use tautline_guard::frame::{Fact, Frame, Receiver, Sender as Counter, is_called};
+use tautline_guard::description::{ACTIONS_MAX, AXES_MAX, Entry, VALUES_MAX};
+use tautline_guard::frame::{
+    Description, Fact, Frame, Receiver, Sender as Counter, Value, is_called,
+};
 use tautline_net::datagram::{Sender, Server};
 use tautline_units::Instant;
 
@@ -10,6 +14,8 @@ pub(crate) struct End<In> {
     server: Server,
     peer: Option<Peer<In>>,
     fact: Option<Fact>,
+    entries: VecDeque<Entry>,
+    values: VecDeque<Value>,
     counts: Counts,
 }
 
@@ -21,7 +27,17 @@ struct Peer<In> {
     heard_at: Instant,
     receiver: Receiver<In>,
     facts: Receiver<Fact>,
-    counter: Counter,
+    entries: Receiver<Description>,
+    values: Receiver<Value>,
+    counters: Counters,
+}
+
+/// Counters of the frames sent to a peer, by kind.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    main: Counter,
+    entries: Counter,
+    values: Counter,
 }
 
 /// Counts since the start of the frames that an end of a guard refused or could not send.
@@ -37,11 +53,21 @@ pub struct Counts {
     pub impossible: u64,
     /// Accepted frames with trailing numbers unknown to this build.
     pub skipped: u64,
+    /// Entries of a description and readings that were dropped, the oldest first, because too many
+    /// arrived within a step.
+    pub dropped: u64,
 }
 
 impl<In: Frame> End<In> {
     pub(crate) fn new(server: Server) -> Self {
-        Self { server, peer: None, fact: None, counts: Counts::default() }
+        Self {
+            server,
+            peer: None,
+            fact: None,
+            entries: VecDeque::new(),
+            values: VecDeque::new(),
+            counts: Counts::default(),
+        }
     }
 
     /// Receives all waiting datagrams, at most [`DATAGRAMS_MAX`]; returns the newest valid frame of
@@ -65,10 +91,35 @@ impl<In: Frame> End<In> {
         self.fact.take()
     }
 
+    /// Removes and returns the oldest entry of the peer's description that waits; `None` without
+    /// one.
+    pub(crate) fn take_entry(&mut self) -> Option<Entry> {
+        self.entries.pop_front()
+    }
+
+    /// Removes and returns the oldest reading of the peer that waits; `None` without one.
+    pub(crate) fn take_value(&mut self) -> Option<Value> {
+        self.values.pop_front()
+    }
+
     /// Sends a frame to the peer, if there is one; counts it if the system does not send it.
     pub(crate) fn send<Out: Frame>(&mut self, frame: &Out) {
+        self.send_by(|counters| &mut counters.main, frame);
+    }
+
+    /// Sends an entry of a description as [`send`](Self::send) does.
+    pub(crate) fn send_entry(&mut self, description: &Description) {
+        self.send_by(|counters| &mut counters.entries, description);
+    }
+
+    /// Sends a reading as [`send`](Self::send) does.
+    pub(crate) fn send_value(&mut self, value: &Value) {
+        self.send_by(|counters| &mut counters.values, value);
+    }
+
+    fn send_by<Out: Frame>(&mut self, of: fn(&mut Counters) -> &mut Counter, frame: &Out) {
         let Some(peer) = &mut self.peer else { return };
-        let bytes = peer.counter.encode(frame);
+        let bytes = of(&mut peer.counters).encode(frame);
         if !self.server.send(bytes.as_ref(), &peer.sender) {
             self.counts.unsent += 1;
         }
@@ -90,6 +141,16 @@ impl<In: Frame> End<In> {
                 self.fact = fact.ok().or(self.fact);
                 None
             }
+            Some(peer) if peer.sender == sender && is_called::<Description>(bytes) => {
+                let entry = peer.entries.receive(bytes).map(|description| description.entry);
+                keep(&mut self.entries, entry.ok(), &mut self.counts);
+                None
+            }
+            Some(peer) if peer.sender == sender && is_called::<Value>(bytes) => {
+                let value = peer.values.receive(bytes);
+                keep(&mut self.values, value.ok(), &mut self.counts);
+                None
+            }
             Some(peer) if peer.sender == sender => {
                 let impossible_before = peer.receiver.impossible_count();
                 let received = peer.receiver.receive(bytes);
@@ -109,14 +170,37 @@ impl<In: Frame> End<In> {
                     self.counts.foreign += 1;
                     return None;
                 };
-                let (facts, counter) = (Receiver::default(), Counter::default());
-                self.peer = Some(Peer { sender, heard_at: now, receiver, facts, counter });
+                self.peer = Some(Peer {
+                    sender,
+                    heard_at: now,
+                    receiver,
+                    facts: Receiver::default(),
+                    entries: Receiver::default(),
+                    values: Receiver::default(),
+                    counters: Counters::default(),
+                });
                 Some(frame)
             }
         }
     }
 }
 
+/// Adds a received frame to its queue, without which it was refused; drops the oldest if the queue
+/// is full.
+fn keep<T>(queue: &mut VecDeque<T>, received: Option<T>, counts: &mut Counts) {
+    let Some(received) = received else {
+        counts.refused += 1;
+        return;
+    };
+    if queue.len() == QUEUED_MAX {
+        queue.pop_front();
+        counts.dropped += 1;
+    }
+    queue.push_back(received);
+}
+
+/// Maximum number of entries, and of readings, that wait: all that a machine can declare.
+const QUEUED_MAX: usize = AXES_MAX + ACTIONS_MAX + VALUES_MAX;
 /// Silence after which a peer may be replaced by another: ten frames.
 const HOLD: Duration = Duration::from_millis(100);
 /// Maximum datagrams per step: three times the arrivals of a tenth of a second. The rest waits for

@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::Context;
 use tautline_blackbox::recorder::Trouble;
 use tautline_blackbox::{Health, Recorder};
-use tautline_guard::frame::{BlackBox, Proposal};
+use tautline_guard::description::Entry;
+use tautline_guard::frame::{BlackBox, Description, Proposal};
 use tautline_guard::identity::Tick;
 use tautline_guard::{Guard, Input, Latch, MachineState, Mode, Output, PERIOD};
 use tautline_net::clock::Clock;
@@ -117,6 +118,7 @@ impl Keeper {
         let input = Input {
             proposal,
             machine,
+            entry: self.machine.take_entry(),
             black_box: told(blackbox),
             latch: self.latching.as_mut().map_or(Latch::Nowhere, |latching| latching.state(now)),
         };
@@ -127,6 +129,7 @@ impl Keeper {
         // The machine's control frame is the most urgent, so it is sent first.
         self.machine.send(&output.control);
         self.vehicle.send(&output.status);
+        self.forward(input.entry, now);
         if let Some(latching) = &mut self.latching {
             latching.keep(output.latched);
         }
@@ -139,6 +142,17 @@ impl Keeper {
                 Ok(()) => hook.lost = 0,
                 Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => hook.lost += 1,
             }
+        }
+    }
+
+    /// Passes an entry of the machine's description and its readings on to the vehicle.
+    fn forward(&mut self, entry: Option<Entry>, now: Instant) {
+        if let Some(entry) = entry {
+            self.vehicle.send_entry(&Description { source: now, entry });
+        }
+        for _ in 0..VALUES_STEP {
+            let Some(value) = self.machine.take_value() else { break };
+            self.vehicle.send_value(&value);
         }
     }
 
@@ -264,6 +278,8 @@ impl Teller {
 /// Maximum number of steps that wait in a hook's queue, beyond which they are dropped and counted:
 /// three seconds.
 const STEPS_MAX: usize = 300;
+/// Maximum number of readings forwarded in a step: as many as a machine's side sends in that time.
+const VALUES_STEP: usize = 8;
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! [`Machine`](tautline_guard::Machine) to a guard in one call. [`Proposer`] is the vehicle's end.
 #![forbid(unsafe_code)]
 
+mod describer;
 mod end;
 mod facts;
 pub mod keeper;
@@ -13,5 +14,5 @@ mod proposer;
 pub mod serve;
 
 pub use end::Counts;
-pub use proposer::Proposer;
+pub use proposer::{Proposer, Received};
 pub use serve::serve;

@@ -1,4 +1,7 @@
-use tautline_guard::frame::{BYTES_MAX, Fact, Proposal, Receiver, Sender, Status};
+use tautline_guard::description::Entry;
+use tautline_guard::frame::{
+    BYTES_MAX, Description, Fact, Proposal, Receiver, Sender, Status, Value, is_called,
+};
 use tautline_net::datagram::{Address, Client};
 
 /// A vehicle's end towards its guard: sends proposals and facts, and receives the guard's status.
@@ -8,6 +11,8 @@ pub struct Proposer {
     sender: Sender,
     facts: Sender,
     receiver: Receiver<Status>,
+    entries: Receiver<Description>,
+    values: Receiver<Value>,
     unsent_count: u64,
 }
 
@@ -19,6 +24,8 @@ impl Proposer {
             sender: Sender::default(),
             facts: Sender::default(),
             receiver: Receiver::default(),
+            entries: Receiver::default(),
+            values: Receiver::default(),
             unsent_count: 0,
         }
     }
@@ -38,17 +45,23 @@ impl Proposer {
         }
     }
 
-    /// Receives all waiting frames of the guard; returns the bytes of the newest valid status, if
-    /// there is one.
-    pub fn receive(&mut self) -> Option<Vec<u8>> {
+    /// Receives all waiting frames of the guard.
+    pub fn receive(&mut self) -> Received {
         let mut buffer = [0; BYTES_MAX + 1];
-        let mut newest = None;
+        let mut received = Received::default();
         for _ in 0..DATAGRAMS_MAX {
             let Some(length) = self.client.receive(&mut buffer) else { break };
             let bytes = &buffer[..length];
-            newest = self.receiver.receive(bytes).ok().map(|_| bytes.to_vec()).or(newest);
+            if is_called::<Description>(bytes) {
+                let entry = self.entries.receive(bytes).map(|description| description.entry);
+                received.entries.extend(entry);
+            } else if is_called::<Value>(bytes) {
+                received.values.extend(self.values.receive(bytes));
+            } else if self.receiver.receive(bytes).is_ok() {
+                received.status = Some(bytes.to_vec());
+            }
         }
-        newest
+        received
     }
 
     /// Returns the number of proposals and facts that the system did not send.
@@ -58,7 +71,7 @@ impl Proposer {
 
     /// Returns the number of invalid frames from the guard.
     pub fn refused_count(&self) -> u64 {
-        self.receiver.refused_count()
+        self.receiver.refused_count() + self.entries.refused_count() + self.values.refused_count()
     }
 
     /// Returns the number of frames with trailing numbers unknown to this build.
@@ -67,4 +80,16 @@ impl Proposer {
     }
 }
 
+/// Valid frames of a guard that were received at once, at most [`DATAGRAMS_MAX`].
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Received {
+    /// Bytes of the newest status; `None` if none arrived.
+    pub status: Option<Vec<u8>>,
+    /// Entries of the machine's description, in the order of their arrival.
+    pub entries: Vec<Entry>,
+    /// Readings of the machine's values, in the order of their arrival.
+    pub values: Vec<Value>,
+}
+
+/// Maximum number of datagrams received at once; the rest waits for the next call.
 const DATAGRAMS_MAX: usize = 32;

@@ -4,14 +4,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tautline_guard::description::Item;
 use tautline_guard::frame::{Control, Frame, Receiver, Sender};
 use tautline_guard::{
-    Axes, Controls, LateFrames, Machine, MachineState, Notice, PERIOD, Pauses, Signal, Twist,
+    Answered, Axes, Controls, LateFrames, Machine, MachineState, Notice, PERIOD, Pauses, Request,
+    Twist, left_alone,
 };
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Client};
 use tautline_net::realtime;
 use tautline_units::Instant;
+
+use crate::describer::Describer;
 
 /// Settings of the brake that a machine's side applies without a guard.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -51,7 +55,8 @@ impl Default for Settings {
 /// after 30 s is left with its full brake applied.
 ///
 /// # Panics
-/// When a call of the machine panics; its full brake is applied first.
+/// When a call of the machine panics; its full brake is applied first. At once if the machine's
+/// description has a [`Flaw`](tautline_guard::description::Flaw), naming the item.
 pub fn serve(
     machine: impl Machine,
     guard: &Address,
@@ -74,19 +79,23 @@ struct Served<M> {
     client: Client,
     sender: Sender,
     follower: Follower,
-    applied: Controls,
+    describer: Describer,
+    /// Answer to the newest request; `None` before the first.
+    answered: Option<Answered>,
     tell_at: Instant,
 }
 
 impl<M: Machine> Served<M> {
     fn new(machine: M, guard: &Address, settings: Settings, now: Instant) -> Self {
-        let follower = Follower::new(settings);
+        let items = machine.description().to_vec();
+        let describer = Describer::new(&items);
         Self {
             machine,
             client: Client::new(guard),
             sender: Sender::default(),
-            applied: follower.controls,
-            follower,
+            follower: Follower::new(settings, items, now),
+            describer,
+            answered: None,
             tell_at: now,
         }
     }
@@ -118,10 +127,13 @@ impl<M: Machine> Served<M> {
     fn turn(&mut self, clock: impl Fn() -> Instant) -> bool {
         let now = self.follower.receive(&mut self.client, clock);
         let state = self.machine.state(now);
-        self.applied = self.follower.controls(&state, now);
+        let controls = self.follower.controls(&state, now);
         let applied = match self.follower.follows(now) {
-            true => self.machine.apply(&self.applied, now),
-            false => self.machine.apply_alone(&self.applied, now),
+            true => {
+                self.answer(now);
+                self.machine.apply(&controls, now)
+            }
+            false => self.machine.apply_alone(&controls, now),
         };
         let fault = applied.err();
         let is_last = self.follower.may_leave(&state, now);
@@ -131,23 +143,32 @@ impl<M: Machine> Served<M> {
             if let Some(fault) = fault {
                 told.faults = told.faults.with(fault);
             }
+            told.answered = self.answered;
+            told.description = self.describer.revision();
             // Without a guard the send fails; the next turn sends again.
             self.client.send(&self.sender.encode(&told));
+            self.describer.send(&mut self.machine, &mut self.client, now);
         }
         is_last
     }
 
-    /// Applies the last controls before the process ends: the full brake, no throttle, and the
-    /// hazard lights if a guard was heard.
+    /// Passes a new request to the machine, once, and keeps its answer.
+    fn answer(&mut self, now: Instant) {
+        let Some(Request { number, action }) = self.follower.request else { return };
+        if self.answered.is_none_or(|answered| answered.number != number) {
+            let is_accepted = self.machine.request(action, now);
+            self.answered = Some(Answered { number, is_accepted });
+        }
+    }
+
+    /// Applies the last controls before the process ends: the full brake, no throttle, axes and
+    /// actions as after a stop.
     fn leave(&mut self, now: Instant) {
-        let was_heard = self.follower.heard_at.is_some();
         let controls = Controls {
             throttle: 0.0,
             brake: 1.0,
             twist: Twist::ZERO,
-            axes: Axes::NONE,
-            signals: self.applied.signals.with_if(Signal::Hazard, was_heard),
-            ..self.applied
+            ..self.follower.stopped(&self.follower.applied, &Axes::NONE, f32::INFINITY)
         };
         // Nobody remains to receive a report of the fault.
         let _ = self.machine.apply_alone(&controls, now);
@@ -158,9 +179,16 @@ impl<M: Machine> Served<M> {
 #[derive(Debug)]
 struct Follower {
     settings: Settings,
+    items: Vec<Item>,
     receiver: Receiver<Control>,
     late: LateFrames,
+    /// Newest controls of the guard.
     controls: Controls,
+    /// Newest request of the guard; `None` without one.
+    request: Option<Request>,
+    /// Controls of the last turn, the guard's or its own, and the time of that turn.
+    applied: Controls,
+    applied_at: Instant,
     /// Time at which the newest control was sent, by this clock; `None` before the first.
     heard_at: Option<Instant>,
     pauses: Pauses,
@@ -176,12 +204,17 @@ struct Follower {
 }
 
 impl Follower {
-    fn new(settings: Settings) -> Self {
+    fn new(settings: Settings, items: Vec<Item>, now: Instant) -> Self {
+        let controls = Controls { brake: 1.0, ..Controls::default() };
         Self {
             settings,
+            items,
             receiver: Receiver::default(),
             late: LateFrames::default(),
-            controls: Controls { brake: 1.0, ..Controls::default() },
+            controls,
+            request: None,
+            applied: controls,
+            applied_at: now,
             heard_at: None,
             pauses: Pauses::default(),
             turned_at: None,
@@ -224,6 +257,7 @@ impl Follower {
     fn handle(&mut self, control: &Control, now: Instant) {
         let late = self.late.handle(control.source, now);
         self.controls = control.controls.sane();
+        self.request = control.request;
         self.heard_at = Some(now - late);
         self.pauses.hear();
     }
@@ -231,10 +265,31 @@ impl Follower {
     /// Returns the controls for the machine: the newest of the guard, or if they are too old or the
     /// end has begun, those of its own braking.
     fn controls(&mut self, state: &MachineState, now: Instant) -> Controls {
-        if self.follows(now) {
-            self.alone = None;
-            return self.controls;
-        }
+        let elapsed = now.since(self.applied_at).as_secs_f32();
+        self.applied = match self.follows(now) {
+            true => {
+                self.alone = None;
+                self.controls
+            }
+            false => {
+                let braked = self.braked(state, now);
+                self.stopped(&braked, &state.axes, elapsed)
+            }
+        };
+        self.applied_at = now;
+        self.applied
+    }
+
+    /// Returns these controls with axes and actions as the machine's description says for a stop,
+    /// `seconds` after those applied last.
+    fn stopped(&self, controls: &Controls, measured: &Axes, seconds: f32) -> Controls {
+        let was_driven = self.heard_at.is_some();
+        let (axes, actions) = left_alone(&self.items, &self.applied, measured, was_driven, seconds);
+        Controls { axes, actions, ..*controls }
+    }
+
+    /// Returns the controls of a machine that brakes by itself, along its present arc.
+    fn braked(&mut self, state: &MachineState, now: Instant) -> Controls {
         let (since, twist) = *self.alone.get_or_insert((now, self.controls.twist));
         if self.heard_at.is_some() {
             self.silent_at = Some(now);
@@ -249,8 +304,6 @@ impl Follower {
             brake: brake.max(self.controls.brake),
             parking_brake: stands || self.controls.parking_brake,
             twist: if stands { Twist::ZERO } else { slowed },
-            axes: Axes::NONE,
-            signals: self.controls.signals.with_if(Signal::Hazard, self.heard_at.is_some()),
             ..self.controls
         }
     }
@@ -295,7 +348,8 @@ const DATAGRAMS_MAX: usize = 32;
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use tautline_guard::Fault;
+    use tautline_guard::description::Action;
+    use tautline_guard::{Fault, PERIOD};
     use tautline_net::datagram::Server;
     use tautline_testtrack::{Autopilot, STEERING_ANGLE_MAX, WHEELBASE, World};
 
@@ -347,6 +401,12 @@ mod tests {
         }
     }
 
+    /// Returns the follower of a car, which declares its lights.
+    fn follower() -> Follower {
+        let items = Action::of_car().map(Item::Action).to_vec();
+        Follower::new(Settings::default(), items, Instant::ZERO)
+    }
+
     fn at(millis: u64) -> Instant {
         Instant::from_millis(millis)
     }
@@ -371,7 +431,7 @@ mod tests {
     }
 
     fn driven() -> (Follower, MachineState) {
-        let mut follower = Follower::new(Settings::default());
+        let mut follower = follower();
         let controls = Controls { throttle: 0.6, steering: 0.2, ..Controls::default() };
         follower.handle(&control(controls, at(100)), at(100));
         (follower, MachineState { speed: 8.0, ..MachineState::default() })
@@ -384,7 +444,7 @@ mod tests {
         assert!(!follower.told(state, at(130)).notices.contains(Notice::GuardSilent));
         let alone = follower.controls(&state, at(131));
         assert_eq!((alone.throttle, alone.brake, alone.steering), (0.0, 0.5, 0.2));
-        assert!(alone.signals.contains(Signal::Hazard) && !alone.parking_brake);
+        assert!(alone.actions.contains(Action::HAZARD) && !alone.parking_brake);
         assert!(follower.told(state, at(131)).notices.contains(Notice::GuardSilent));
         let stands = MachineState::default();
         let held = follower.controls(&stands, at(2_000));
@@ -408,7 +468,7 @@ mod tests {
             let ahead = rate * PERIOD.as_secs_f64() * if stretch % 2 == 0 { 1.0 } else { -1.0 };
             let steering = ((held.steering_angle + ahead) / STEERING_ANGLE_MAX) as f32;
             let last = Controls { steering, throttle: 0.5, ..Controls::default() };
-            let mut follower = Follower::new(Settings::default());
+            let mut follower = follower();
             follower.handle(&control(last, now), now);
             while world.car().speed > 0.0 {
                 let state =
@@ -449,8 +509,7 @@ mod tests {
             let mut client = Client::new(&address);
             assert!(client.send(b"a name to be answered at"));
             let (_, machine) = guard.receive(&mut [0; 64]).expect("loopback delivers at once");
-            let (mut follower, mut counter) =
-                (Follower::new(Settings::default()), Sender::default());
+            let (mut follower, mut counter) = (follower(), Sender::default());
             let mut say = |millis: u64| {
                 let throttle = Controls { throttle: 0.6, ..Controls::default() };
                 assert!(
@@ -526,7 +585,7 @@ mod tests {
     #[test]
     fn a_machine_with_a_twist_slows_on_its_arc_when_alone() {
         let twist = Twist { forward: 1.0, sideways: 0.0, yaw_rate: 0.5 };
-        let mut follower = Follower::new(Settings::default());
+        let mut follower = follower();
         follower.handle(&control(Controls { twist, ..Controls::default() }, at(100)), at(100));
         let turning = MachineState { yaw_rate: 0.5, ..MachineState::default() };
         assert_eq!(follower.controls(&turning, at(110)).twist, twist);
@@ -543,7 +602,7 @@ mod tests {
 
     #[test]
     fn before_the_first_control_the_machine_brakes_without_notice() {
-        let mut follower = Follower::new(Settings::default());
+        let mut follower = follower();
         let stands = MachineState::default();
         assert_eq!(follower.controls(&stands, at(5)).brake, 1.0);
         assert!(follower.told(stands, at(5)).notices.is_empty());
@@ -572,7 +631,7 @@ mod tests {
         served.leave(at(2_000));
         let left = served.machine.controls;
         assert_eq!((left.throttle, left.brake, left.parking_brake), (0.0, 1.0, true));
-        assert!(left.signals.contains(Signal::Hazard));
+        assert!(left.actions.contains(Action::HAZARD));
     }
 
     #[test]
@@ -606,6 +665,6 @@ mod tests {
         assert!(serving.join().is_err(), "the panic reaches the caller");
         let left = *applied.lock().unwrap();
         assert_eq!((left.throttle, left.brake), (0.0, 1.0));
-        assert!(left.signals.contains(Signal::Hazard));
+        assert!(left.actions.contains(Action::HAZARD));
     }
 }

@@ -14,6 +14,7 @@ mod camera;
 mod car;
 mod cone;
 mod course;
+mod equipment;
 mod follower;
 mod kind;
 mod machine;

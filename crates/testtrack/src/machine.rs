@@ -1,11 +1,14 @@
 use std::time::Duration;
 
+use tautline_guard::description::Item;
 use tautline_guard::{
     Controls, Fault, Faults, Machine, MachineState, Notice, Notices, Place, Position, Reported,
 };
 use tautline_units::Instant;
 
 use crate::car::Conditions;
+use crate::equipment::Equipment;
+use crate::kind::Kind;
 use crate::world::World;
 
 /// The simulated car as a machine: its world advances with time, under the controls applied last.
@@ -13,6 +16,7 @@ use crate::world::World;
 pub struct SimulatedCar {
     world: World,
     controls: Controls,
+    equipment: Equipment,
     /// Time up to which the world has advanced; `None` until its state is first read.
     moved_until: Option<Instant>,
 }
@@ -27,7 +31,7 @@ impl SimulatedCar {
     pub fn under(seed: u64, conditions: Conditions) -> Self {
         let world = World::new(seed).under(conditions);
         let controls = Controls { brake: 1.0, ..Controls::default() };
-        Self { world, controls, moved_until: None }
+        Self { world, controls, equipment: Equipment::new(Kind::Car), moved_until: None }
     }
 
     /// Returns the metres driven, forwards and backwards.
@@ -50,6 +54,7 @@ impl Machine for SimulatedCar {
         let passed = self.moved_until.map_or(Duration::ZERO, |until| now.since(until));
         self.moved_until = Some(now);
         self.world.step(&self.controls, passed);
+        self.equipment.step(&self.controls, passed);
         let car = self.world.car();
         let parking_brake = self.controls.parking_brake;
         MachineState {
@@ -67,8 +72,8 @@ impl Machine for SimulatedCar {
             place: Some(place(car.x, car.y)),
             faults: Faults::NONE,
             notices: Notices::NONE.with_if(Notice::ParkingBrake, parking_brake),
-            signals: self.controls.signals,
-            actions: self.controls.actions,
+            axes: self.equipment.axes(),
+            actions: self.equipment.actions(),
             told: Reported {
                 acceleration_along: Some(car.acceleration as f32),
                 acceleration_across: Some((car.speed * car.yaw_rate) as f32),
@@ -76,6 +81,10 @@ impl Machine for SimulatedCar {
             },
             ..MachineState::default()
         }
+    }
+
+    fn description(&self) -> &[Item] {
+        self.equipment.items()
     }
 
     fn apply(&mut self, controls: &Controls, _now: Instant) -> Result<(), Fault> {
@@ -100,7 +109,8 @@ pub(crate) const PERIOD: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
 mod tests {
-    use tautline_guard::Gear;
+    use tautline_guard::description::Action;
+    use tautline_guard::{Actions, Gear};
 
     use super::*;
 
@@ -212,10 +222,10 @@ mod tests {
     #[test]
     fn lights_and_parking_brake_are_reported() {
         let mut car = SimulatedCar::new(1);
-        let signals = tautline_guard::Signals::of(tautline_guard::Signal::Hazard);
-        let controls = Controls { parking_brake: true, signals, ..Controls::default() };
+        let actions = Actions::NONE.with_if(Action::HAZARD, true);
+        let controls = Controls { parking_brake: true, actions, ..Controls::default() };
         car.apply(&controls, Instant::ZERO).unwrap();
         let state = car.state(Instant::ZERO);
-        assert_eq!((state.signals, state.notices), (signals, Notices::of(Notice::ParkingBrake)));
+        assert_eq!((state.actions, state.notices), (actions, Notices::of(Notice::ParkingBrake)));
     }
 }

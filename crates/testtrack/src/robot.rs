@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use tautline_guard::description::{Item, Reading};
 use tautline_guard::{
     Controls, Fault, Faults, Machine, MachineState, Motion, Notice, Notices, Position, Reported,
     Twist,
@@ -8,6 +9,7 @@ use tautline_units::Instant;
 
 use crate::car::Conditions;
 use crate::course::Course;
+use crate::equipment::{DOCK, Equipment};
 use crate::kind::Kind;
 use crate::machine::{PERIOD, place};
 use crate::noise;
@@ -24,6 +26,7 @@ pub struct SimulatedRobot {
     conditions: Conditions,
     limits: Limits,
     controls: Controls,
+    equipment: Equipment,
     /// Speeds of the wheels on the ground in m/s: front left, front right, rear left, rear right.
     /// Two driven wheels or tracks are two equal pairs.
     wheels: [f64; 4],
@@ -78,6 +81,7 @@ impl SimulatedRobot {
             conditions,
             limits,
             controls: Controls::default(),
+            equipment: Equipment::new(kind),
             wheels: [0.0; 4],
             pose: [start.x, start.y, start.heading],
             motion: [0.0; 3],
@@ -98,6 +102,11 @@ impl SimulatedRobot {
     pub fn motion(&self) -> Twist {
         let [forward, sideways, yaw_rate] = self.motion.map(|value| value as f32);
         Twist { forward, sideways, yaw_rate }
+    }
+
+    /// Returns the charge of the battery as a share of full.
+    fn charge(&self) -> f64 {
+        (1.0 - self.odometer / RANGE).max(0.0)
     }
 
     /// Moves by a sub-step of the world.
@@ -186,6 +195,7 @@ impl Machine for SimulatedRobot {
     fn state(&mut self, now: Instant) -> MachineState {
         let passed = self.moved_until.map_or(Duration::ZERO, |until| now.since(until));
         self.moved_until = Some(now);
+        self.equipment.step(&self.controls, passed.min(World::STEP_MAX));
         self.rest += passed.min(World::STEP_MAX);
         while self.rest >= World::SUB_STEP {
             self.rest -= World::SUB_STEP;
@@ -204,15 +214,28 @@ impl Machine for SimulatedRobot {
             place: Some(place(x, y)),
             faults: Faults::NONE,
             notices: Notices::NONE.with_if(Notice::ParkingBrake, self.controls.parking_brake),
-            signals: self.controls.signals,
-            actions: self.controls.actions,
+            axes: self.equipment.axes(),
+            actions: self.equipment.actions(),
             told: Reported {
                 acceleration_along: Some(self.acceleration[0] as f32),
                 acceleration_across: Some(self.acceleration[1] as f32),
-                charge: Some((100.0 * (1.0 - self.odometer / RANGE).max(0.0)) as f32),
+                charge: Some((100.0 * self.charge()) as f32),
             },
             ..MachineState::default()
         }
+    }
+
+    fn description(&self) -> &[Item] {
+        self.equipment.items()
+    }
+
+    fn request(&mut self, action: u8, _now: Instant) -> bool {
+        action == DOCK && self.equipment.request(self.motion() == Twist::ZERO)
+    }
+
+    fn reading(&mut self, _now: Instant) -> Option<(u8, Reading)> {
+        let [forward, ..] = self.motion;
+        self.equipment.reading(self.charge(), forward as f32)
     }
 
     fn apply(&mut self, controls: &Controls, _now: Instant) -> Result<(), Fault> {

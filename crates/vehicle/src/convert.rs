@@ -3,7 +3,7 @@
 use tautline_guard::act::{Act, Agreement, Deed};
 use tautline_guard::frame::{Absences, Command};
 use tautline_guard::identity::{ActNumber, Console, Stop, Tick};
-use tautline_guard::{Controls, Extra, Reported, Signals};
+use tautline_guard::{Actions, Controls, Extra, Reported};
 use tautline_message as message;
 use tautline_message::snapshot::Value;
 
@@ -25,7 +25,8 @@ pub(crate) fn proposed(command: &message::Command) -> Asked {
         brake: command.brake,
         gear: command.gear,
         parking_brake: false,
-        signals: Signals::known(command.signals),
+        // A page that knows no declared actions sends a car's lights and horn, which come first.
+        actions: Actions::from_bits(command.signals),
         twist: command.twist,
         ..Controls::default()
     };
@@ -94,7 +95,7 @@ mod tests {
         let asked = proposed(&command);
         let driven = asked.command.unwrap();
         assert_eq!((driven.cited, driven.absences.iter().count()), (Tick::new(9), 5));
-        assert_eq!(driven.controls.signals.iter().count(), 1);
+        assert_eq!(driven.controls.actions.iter().count(), 2);
         assert_eq!(driven.controls.twist, command.twist);
         assert!(asked.act.is_none(), "a reset names its stop");
         // An absence that only a later build knows counts as an absence.

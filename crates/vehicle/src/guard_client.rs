@@ -185,7 +185,7 @@ impl GuardClient {
         while !stop.load(Ordering::Relaxed) {
             let now = clock.now();
             let came = proposer.receive();
-            if let Some(frame) = came.and_then(|bytes| StatusFrame::read(&bytes).ok()) {
+            if let Some(frame) = came.status.and_then(|bytes| StatusFrame::read(&bytes).ok()) {
                 liveness.handle_status(frame.status());
                 self.hear(frame, &mut follow, now);
             }

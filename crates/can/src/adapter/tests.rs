@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tautline_guard::{Notice, Signal};
+use tautline_guard::description::Action;
+use tautline_guard::{Actions, Notice};
 
 use super::*;
 use crate::frame::Kind;
@@ -107,7 +108,7 @@ fn controls_become_signals_in_their_units() {
         brake: 0.25,
         gear: Gear::Reverse,
         parking_brake: true,
-        signals: [Signal::Hazard, Signal::Horn].into_iter().collect(),
+        actions: [Action::HAZARD, Action::HORN].into_iter().collect(),
         ..driving()
     };
     let frames = rig.control(&controls);
@@ -265,7 +266,8 @@ fn a_stop_replaces_constants_and_sends_what_is_for_it_alone() {
     let mut rig = Rig::of(&MAP.replacen("[[receive]]", entry, 1));
     rig.hear_motion(0.0);
     rig.hear("VEHICLE_STATUS", &[("GEAR", 3)]);
-    let horn = Controls { signals: Signals::of(Signal::Horn), ..Controls::default() };
+    let horn =
+        Controls { actions: Actions::NONE.with_if(Action::HORN, true), ..Controls::default() };
     let frames = rig.control(&horn);
     assert_eq!(rig.value(&frames[1], "HORN"), 1.0);
     assert!(frames.iter().all(|frame| frame.id() != Id::Extended(0x18FF_50E5)));

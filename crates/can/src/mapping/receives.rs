@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use tautline_guard::{Fault, Member, Notice, Signal as Light};
+use tautline_guard::description::Action;
+use tautline_guard::{Fault, Member, Notice};
 
 use super::resolver::{Resolver, bits, signal, twice};
 use crate::curve::Curve;
@@ -125,7 +126,13 @@ fn target(signal: &Signal, received: &Received) -> Result<Target, String> {
         return Ok(Target::Fault(member("fault", name)?, condition));
     }
     let name = light.as_deref().unwrap_or_default();
-    Ok(Target::Light(member::<Light>("signal", name)?, condition))
+    let names = Action::of_car().map(|lamp| key(&lamp));
+    let light = names.iter().position(|its| its == name);
+    let light = light.ok_or_else(|| {
+        let names = names.iter().map(|name| &**name);
+        format!("there is no signal {name:?}: {}", nearest(name, names))
+    })?;
+    Ok(Target::Light(light as u8, condition))
 }
 
 /// Fails if the map gives a field that has no meaning for this use of a signal.
@@ -186,6 +193,11 @@ fn member<E: Member>(what: &str, name: &str) -> Result<E, String> {
     let found = known.iter().find(|(its, _)| its == name).map(|(_, member)| *member);
     let names = known.iter().map(|(name, _)| &**name);
     found.ok_or_else(|| format!("there is no {what} {name:?}: {}", nearest(name, names)))
+}
+
+/// Returns the name that a car's action has in a map: `high_beam` for "high beam".
+pub(crate) fn key(lamp: &Action) -> String {
+    lamp.name.as_str().replace(' ', "_")
 }
 
 /// Returns the name that a variant has in a map: `local_stop` for `LocalStop`.

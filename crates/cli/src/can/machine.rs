@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 use tautline_can::{Adapter, Counts};
+use tautline_guard::description::{Action, Item};
 use tautline_guard::{Controls, Fault, Machine, MachineState, PERIOD};
 use tautline_net::metrics::{Labels, Page, Unit};
 use tautline_units::Instant;
@@ -19,6 +20,8 @@ use super::bus::{Facts, Link};
 pub(crate) struct BusMachine {
     adapter: Adapter,
     link: Link,
+    /// Lights and horn of a car, as the map names them.
+    items: [Item; 6],
     shown: Arc<Shown>,
 }
 
@@ -40,7 +43,8 @@ impl BusMachine {
     /// Creates a machine whose `adapter` exchanges frames with a bus over `link`.
     pub(crate) fn new(adapter: Adapter, link: Link) -> Self {
         let shown = Shown { newest: Mutex::default(), bus: link.facts().clone() };
-        Self { adapter, link, shown: Arc::new(shown) }
+        let items = Action::of_car().map(Item::Action);
+        Self { adapter, link, items, shown: Arc::new(shown) }
     }
 
     /// Returns the values for the metrics, which follow the machine.
@@ -93,6 +97,10 @@ impl Machine for BusMachine {
         state.faults = state.faults.with_if(Fault::Unreachable, !self.is_sound());
         self.show(&state);
         state
+    }
+
+    fn description(&self) -> &[Item] {
+        &self.items
     }
 
     fn apply(&mut self, controls: &Controls, now: Instant) -> Result<(), Fault> {

@@ -80,3 +80,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn items_are_counted_in_order_and_within_their_limits() {
+    let [horn, ..] = Action::of_car();
+    let boom = Item::Axis(Axis {
+        name: Name::new("boom").unwrap(),
+        unit: Unit::default(),
+        rule: rule(AxisForm::Speed, [-1.0, 1.0], AxisStop::Zero),
+    });
+    let some = [boom, Item::Action(horn), Item::Action(horn)];
+    assert_eq!(counts(&some), Ok(Counts { axes: 1, actions: 2, values: 0 }));
+    assert_eq!(counts(&[some[1], some[0]]), Err((1, Flaw::Order)));
+    assert_eq!(counts(&[boom; 17]), Err((16, Flaw::TooMany)));
+    assert_eq!(counts(&[Item::Action(horn); 33]), Err((32, Flaw::TooMany)));
+    let nameless = Item::Action(Action { name: Name::default(), ..horn });
+    assert_eq!(counts(&[boom, nameless]), Err((1, Flaw::NoName)));
+}

@@ -5,7 +5,7 @@ use super::error::Error;
 use super::layout;
 use super::payload::Frame;
 use crate::description::ACTIONS_MAX;
-use crate::{Actions, Axes, Controls, Gear, Mode, Request, Signals, Twist};
+use crate::{Actions, Axes, Controls, Gear, Mode, Request, Twist};
 
 /// Controls from the guard to the machine, sent every step.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -68,35 +68,22 @@ pub(super) fn to_raw(controls: &Controls) -> layout::ControlsBlock {
         sideways: controls.twist.sideways,
         yaw_rate: controls.twist.yaw_rate,
         axes: controls.axes.0,
-        actions: join_actions(controls.signals, controls.actions),
+        actions: controls.actions.bits(),
     }
 }
 
 /// Returns the controls of numbers that begin at offset `at`, limited to valid ranges.
 pub(super) fn from_raw(raw: &layout::ControlsBlock, at: usize) -> Result<Controls, Error> {
     let gear_at = at + layout::ControlsBlock::GEAR_AT;
-    let (signals, actions) = split_actions(raw.actions);
     let controls = Controls {
         steering: raw.steering,
         throttle: raw.throttle,
         brake: raw.brake,
         gear: Gear::from_number(raw.gear).ok_or(Error::Value { at: gear_at })?,
         parking_brake: flag(raw.parking_brake, at + layout::ControlsBlock::PARKING_BRAKE_AT)?,
-        signals,
         twist: Twist { forward: raw.forward, sideways: raw.sideways, yaw_rate: raw.yaw_rate },
         axes: Axes(raw.axes),
-        actions,
+        actions: Actions::from_bits(raw.actions),
     };
     Ok(controls.sane())
-}
-
-/// Returns the bits of the signals, which are the first actions, and of the other actions.
-pub(super) fn join_actions(signals: Signals, actions: Actions) -> u32 {
-    signals.bits() | actions.bits()
-}
-
-/// Returns the signals and the other actions of these bits.
-pub(super) fn split_actions(bits: u32) -> (Signals, Actions) {
-    let signals = Signals::known(bits);
-    (signals, Actions::from_bits(bits & !signals.bits()))
 }

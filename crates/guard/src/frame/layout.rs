@@ -82,7 +82,7 @@ pub(super) struct MachineBlock {
     /// Notices: bits 0 parking brake, 1 local stop, 2 local control, 3 guard silent.
     pub(super) notices: u32,
     /// Faults: bits 0 unreachable, 1 refused, 2 emergency button, 3 steering, 4 drive, 5 brake, 6
-    /// gear, 7 speed, 8 other.
+    /// gear, 7 speed, 8 other, 9 description.
     pub(super) faults: u32,
     /// X: m, east; NaN: position not known.
     pub(super) x: f32,

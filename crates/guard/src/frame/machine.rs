@@ -1,12 +1,11 @@
 use tautline_units::Instant;
 
 use super::bytes::{Reader, Writer, set};
-use super::control::{join_actions, split_actions};
 use super::error::Error;
 use super::layout;
 use super::payload::Frame;
 use crate::description::Revision;
-use crate::{Answered, Axes, Gear, MachineState, Place, Position, Reported, Twist};
+use crate::{Actions, Answered, Axes, Gear, MachineState, Place, Position, Reported, Twist};
 
 impl Frame for MachineState {
     const DATA_ID: u32 = layout::Machine::DATA_ID;
@@ -52,7 +51,7 @@ pub(super) fn to_raw(machine: &MachineState) -> layout::MachineBlock {
         longitude: place.longitude,
         height: place.height,
         axes: machine.axes.0,
-        actions: join_actions(machine.signals, machine.actions),
+        actions: machine.actions.bits(),
         answers_number: machine.answered.map_or(0, |answered| answered.number),
         answer: machine.answered.map_or(0, |answered| if answered.is_accepted { 1 } else { 2 }),
         description: Revision::to_wire(machine.description),
@@ -83,7 +82,6 @@ pub(super) fn from_raw(
         [position.x, position.y, position.heading].into_iter().all(is_known).then_some(position);
     let place = (place.latitude.is_finite() && place.longitude.is_finite()).then_some(place);
     let gear = Gear::from_number(raw.gear).ok_or(Error::Value { at: at + Block::GEAR_AT })?;
-    let (signals, actions) = split_actions(raw.actions);
     let answered = match (raw.answers_number, raw.answer) {
         (0, 0) => None,
         (1.., 1) => Some(true),
@@ -102,9 +100,8 @@ pub(super) fn from_raw(
         place,
         faults: set(raw.faults, at + Block::FAULTS_AT)?,
         notices: set(raw.notices, at + Block::NOTICES_AT)?,
-        signals,
         axes: Axes(raw.axes.map(|number| reader.within(number, f32::MAX))).sane(),
-        actions,
+        actions: Actions::from_bits(raw.actions),
         answered: answered.map(|is_accepted| Answered { number, is_accepted }),
         description: Revision::new(raw.description),
         told: Reported::default(),

@@ -39,7 +39,7 @@ pub struct Command {
     pub console: Console,
     /// Console to which the sending console hands over; `None` if it hands over to none.
     pub successor: Option<Console>,
-    /// Requested steering, pedals, gear and signals; the guard alone sets the parking brake.
+    /// Requested set points, axes and actions; the guard alone sets the parking brake.
     pub controls: Controls,
     /// State of the person's dead-man input.
     pub dead_man: DeadMan,

@@ -12,7 +12,7 @@ use crate::description::{
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::{
     Answered, Axes, Cause, Controls, Fault, Gear, MachineState, Mode, Motion, Notice, Place,
-    Position, Reported, Request, Signal, Twist, Why,
+    Position, Reported, Request, Twist, Why,
 };
 
 /// Axes with these numbers, by axis.
@@ -39,10 +39,9 @@ fn full_proposal() -> Proposal {
                 brake: 0.0,
                 gear: Gear::Reverse,
                 parking_brake: false,
-                signals: [Signal::Lights, Signal::Left].into_iter().collect(),
                 twist: Twist { forward: 1.25, sideways: -0.5, yaw_rate: 0.75 },
                 axes: axes([(0, 0.5), (15, -2.0)]),
-                actions: [6, 31].into_iter().collect(),
+                actions: [1, 3, 6, 31].into_iter().collect(),
             },
             dead_man: DeadMan::Held,
             absences: Absences::of(Absence::FocusLost),
@@ -71,9 +70,8 @@ fn full_machine() -> MachineState {
         place: Some(Place { latitude: 52.26456, longitude: 10.52637, height: 74.5 }),
         faults: [Fault::Steering, Fault::Other].into_iter().collect(),
         notices: [Notice::ParkingBrake].into_iter().collect(),
-        signals: [Signal::Hazard].into_iter().collect(),
         axes: axes([(1, 0.625)]),
-        actions: [8].into_iter().collect(),
+        actions: [5, 8].into_iter().collect(),
         answered: Some(Answered { number: 7, is_accepted: false }),
         description: Revision::new(0xDE5C_0001),
         told: Reported::from_numbers(core::array::from_fn(|at| Some(0.5 + at as f32))),
@@ -89,10 +87,9 @@ fn full_control() -> Control {
             throttle: 0.0,
             brake: 0.5,
             parking_brake: true,
-            signals: [Signal::Hazard].into_iter().collect(),
             twist: Twist { forward: -0.25, sideways: 0.125, yaw_rate: 1.5 },
             axes: axes([(1, 0.75)]),
-            actions: [9].into_iter().collect(),
+            actions: [5, 9].into_iter().collect(),
             ..Controls::default()
         },
         request: Some(Request { number: 7, action: 31 }),

@@ -9,11 +9,12 @@ impl Guard {
         let (proposal, _) = self.vehicle.proposal.newest?;
         let act = proposal.act.filter(|act| self.acts.is_new(act))?;
         let done = self.judge(&act, now);
-        let outcome =
-            done.as_ref().map_or_else(|blocker| Outcome::Refused(*blocker), |_| Outcome::Done);
-        self.acts.note(&act, outcome);
-        let refused = u32::from(done.is_err());
-        self.counts.acts_refused = self.counts.acts_refused.saturating_add(refused);
+        match (&done, act.deed) {
+            (Err(blocker), _) => self.refuse(&act, *blocker),
+            // The machine's answer decides.
+            (Ok(_), Deed::Request(_)) => self.acts.begin(&act),
+            (Ok(_), _) => self.acts.note(&act, Outcome::Done),
+        }
         let (mode, cause) = done.ok().flatten()?;
         let limit = match act.deed {
             Deed::Reset(stop) => stop.get() as f32,
@@ -89,7 +90,12 @@ impl Guard {
                 self.person.holder = Some((act.console, session));
                 Ok(None)
             }
-            Deed::Request(_) => Err(Blocker::Mode),
+            Deed::Request(action) => {
+                self.judge_request(act, action, now)?;
+                let number = self.tick.get();
+                self.pending = Some(Pending::new(Request { number, action }, *act, now));
+                Ok(None)
+            }
             Deed::CheckSteering => {
                 self.check_holds_armed(act)?;
                 if self.is_twisted() {
@@ -115,6 +121,12 @@ impl Guard {
                 }
             }
         }
+    }
+
+    /// Answers an act with the condition that prevents it, and counts it.
+    pub(super) fn refuse(&mut self, act: &Act, blocker: Blocker) {
+        self.acts.note(act, Outcome::Refused(blocker));
+        self.counts.acts_refused = self.counts.acts_refused.saturating_add(1);
     }
 
     /// Checks that the machine is armed by the act's console and driving has not begun; otherwise
@@ -150,6 +162,7 @@ impl Guard {
             .with_if(Blocker::Latched, self.is_latched)
             .with_if(Blocker::LatchNotKept, self.latch == Latch::Refused)
             .with_if(Blocker::Moving, !self.is_standing(now))
+            .with_if(Blocker::Description, !self.is_described())
             .with_if(Blocker::NoSession, self.vehicle.session.is_none())
             .with_if(Blocker::NoCommand, taken.is_none())
             .with_if(Blocker::ThrottlePressed, throttle > presence.throttle_dead_zone)

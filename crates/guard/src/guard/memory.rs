@@ -23,13 +23,19 @@ impl Memory {
 
     pub(super) fn note(&mut self, act: &Act, outcome: Outcome) {
         let Act { console, number, .. } = *act;
+        self.begin(act);
+        self.answer = Some(Answer { console, number, outcome });
+    }
+
+    /// Remembers an act whose outcome is not known yet, so that it is begun once.
+    pub(super) fn begin(&mut self, act: &Act) {
+        let Act { console, number, .. } = *act;
         let is_its =
             |kept: &Option<(Console, ActNumber)>| kept.is_some_and(|(other, _)| other == console);
         let place = self.last.iter().position(is_its).unwrap_or(CONSOLES_KEPT - 1);
         // The newest comes first; the console silent for the longest time is dropped.
         self.last[..=place].rotate_right(1);
         self.last[0] = Some((console, number));
-        self.answer = Some(Answer { console, number, outcome });
     }
 }
 

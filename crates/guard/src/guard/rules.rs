@@ -59,6 +59,7 @@ impl Guard {
         let limit = self.config.latency.step_gap_max;
         let late = (gap > limit).then(|| in_ms(Cause::GuardLate, gap, limit));
         self.machine_trouble(now)
+            .or_else(|| self.description_trouble())
             .or(late)
             .or_else(|| self.vehicle_trouble(now))
             .or_else(|| self.person_trouble(now))

@@ -1,3 +1,4 @@
+mod described;
 mod hostile;
 mod rig;
 mod search;

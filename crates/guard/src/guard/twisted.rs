@@ -63,9 +63,8 @@ impl Guard {
     pub(super) fn twist_controls(&mut self, elapsed: Duration, now: Instant) -> (Controls, Limits) {
         let (moved, last) = (self.moved(now), self.applied.twist);
         let wanted = self.fresh(now).map(|taken| taken.command.controls);
-        let signals = signals(wanted.as_ref(), self.person.lights, self.is_hazard);
-        let still = Controls { signals, ..Controls::default() };
-        match (self.mode, wanted) {
+        let still = Controls::default();
+        let (controls, limits) = match (self.mode, wanted) {
             (Mode::Held, _) => (Controls { parking_brake: self.is_parked, ..still }, Limits::NONE),
             (Mode::Driving | Mode::Limited, Some(wanted)) => {
                 let (config, bound) = (&self.config, self.bound.get());
@@ -95,6 +94,7 @@ impl Guard {
                 };
                 (Controls { twist, parking_brake: parks || parked, ..still }, Limits::NONE)
             }
-        }
+        };
+        (self.with_described(controls, wanted.as_ref(), elapsed), limits)
     }
 }

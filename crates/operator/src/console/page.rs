@@ -9,9 +9,10 @@ use std::fs;
 use std::path::Path;
 
 use tautline_guard::act::Blocker;
+use tautline_guard::description::Action;
 use tautline_guard::envelope::Limit;
 use tautline_guard::frame::{Absence, BYTES_MAX, BlackBox, Frame, Status};
-use tautline_guard::{Cause, Fault, Gear, Member, Mode, Motion, Notice, Reported, Signal};
+use tautline_guard::{Cause, Fault, Gear, Member, Mode, Motion, Notice, Reported};
 use tautline_message::Sight;
 use tautline_transport::rate;
 
@@ -55,7 +56,8 @@ fn page() -> String {
     list(&mut text, "LIMITS", "Limit", &names::<Limit>());
     list(&mut text, "FAULTS", "Fault", &names::<Fault>());
     list(&mut text, "NOTICES", "Notice", &names::<Notice>());
-    list(&mut text, "SIGNALS", "Signal", &names::<Signal>());
+    let lamps = Action::of_car().map(|lamp| lamp.name.to_string());
+    list(&mut text, "SIGNALS", "Signal", &lamps);
     list(&mut text, "GEARS", "GearName", &names::<Gear>());
     list(&mut text, "BLACK_BOXES", "BlackBox", &names::<BlackBox>());
     list(&mut text, "GUARD_ABSENCES", "GuardAbsence", &names::<Absence>());

@@ -3,8 +3,12 @@
 use proptest::prelude::*;
 
 use super::super::*;
+use crate::description::{
+    Action, ActionForm, ActionRule, ActionStop, Axis, AxisForm, AxisRule, AxisStop, Counts, Item,
+    Name, Revision, Unit,
+};
 use crate::frame::{DeadMan, decode, encode};
-use crate::{Gear, Set, Twist};
+use crate::{Actions, Answered, Axes, Gear, Set, Twist};
 
 /// Returns the set of those bits that have a meaning.
 fn set<E: crate::Member>(bits: u32) -> Set<E> {
@@ -13,13 +17,14 @@ fn set<E: crate::Member>(bits: u32) -> Set<E> {
 
 prop_compose! {
     fn any_controls()(
-        shares in any::<[u32; 6]>(), is_reverse: bool, parking_brake: bool, signals: u32,
+        shares in any::<[u32; 6]>(), is_reverse: bool, parking_brake: bool, actions: u32,
+        axes in any::<[u32; 16]>(),
     ) -> Controls {
         let [steering, throttle, brake, forward, sideways, yaw_rate] = shares.map(f32::from_bits);
         let twist = Twist { forward, sideways, yaw_rate };
         let gear = if is_reverse { Gear::Reverse } else { Gear::Drive };
-        let signals = set(signals);
-        Controls { steering, throttle, brake, gear, parking_brake, signals, twist, ..Controls::default() }
+        let (axes, actions) = (Axes(axes.map(f32::from_bits)), Actions::from_bits(actions));
+        Controls { steering, throttle, brake, gear, parking_brake, twist, axes, actions }
     }
 }
 
@@ -44,12 +49,13 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn any_act()(console in 0_u64..4, number in 0_u32..40, deed in 0_u8..4, stop in 990_u32..1_010)
+    fn any_act()(console in 0_u64..4, number in 0_u32..40, deed in 0_u8..5, stop in 990_u32..1_010)
         -> Option<Act> {
         let deed = match deed {
             0 => Deed::Arm,
             1 => Deed::Reset(Stop::new(stop)?),
             2 => Deed::Park,
+            3 => Deed::Request((stop % 40) as u8),
             _ => Deed::TakeOver,
         };
         let (console, number) = (Console::new(console)?, ActNumber::new(number)?);
@@ -77,6 +83,7 @@ prop_compose! {
 prop_compose! {
     fn any_machine()(
         measured: u64, numbers in any::<[u32; 4]>(), is_sane: bool, notices in 0_u32..32, faults: u32,
+        revision in 0_u32..3, answered in proptest::option::of((1_000_u32..1_060, any::<bool>())),
     ) -> MachineState {
         let [speed, sideways_speed, yaw_rate, steering_angle] = numbers.map(f32::from_bits);
         let wild = MachineState {
@@ -87,11 +94,58 @@ prop_compose! {
             steering_angle,
             notices: set(notices),
             faults: set(faults),
+            axes: Axes(numbers.map(f32::from_bits).iter().copied().cycle().take(16).enumerate().fold(
+                [0.0; 16],
+                |mut all, (number, value)| {
+                    all[number] = value;
+                    all
+                },
+            )),
             ..MachineState::default()
         };
-        if is_sane { MachineState::default() } else { wild }
+        let answered =
+            answered.map(|(number, is_accepted)| Answered { number, is_accepted });
+        let told = if is_sane { MachineState::default() } else { wild };
+        MachineState { answered, description: Revision::new(revision), ..told }
     }
 }
+
+prop_compose! {
+    fn any_entry()(
+        revision in 1_u32..3, index in 0_u8..4, kind in 0_u8..2, form in 0_u8..3, stop in 0_u8..4,
+        is_allowed_held: bool, range in any::<[u32; 3]>(), is_wild: bool,
+    ) -> Entry {
+        let name = Name::new("boom").unwrap();
+        let [low, high, rate] =
+            if is_wild { range.map(f32::from_bits) } else { [-LIMIT, LIMIT, 1.0] };
+        let axis = AxisRule {
+            form: if form == 0 { AxisForm::Position } else { AxisForm::Speed },
+            low,
+            high,
+            rate,
+            on_stop: match stop {
+                0 => AxisStop::Hold,
+                1 => AxisStop::Zero,
+                2 => AxisStop::Value(high),
+                _ => AxisStop::Release,
+            },
+        };
+        let action = ActionRule {
+            form: ActionForm::from_number(form).unwrap(),
+            on_stop: ActionStop::from_number(stop % 3).unwrap(),
+            is_allowed_held,
+        };
+        let item = match kind {
+            0 => Item::Axis(Axis { name, unit: Unit::default(), rule: axis }),
+            _ => Item::Action(Action { name, rule: action }),
+        };
+        let counts = Counts { axes: 2, actions: 2, values: 0 };
+        Entry { revision: Revision::new(revision).unwrap(), counts, index, item }
+    }
+}
+
+/// Limit of the axes with a sensible range.
+const LIMIT: f32 = 2.0;
 
 proptest! {
     #[test]
@@ -100,6 +154,7 @@ proptest! {
             (
                 proptest::option::of(any_proposal()),
                 proptest::option::of(any_machine()),
+                proptest::option::of(any_entry()),
                 prop_oneof![8 => 0_u64..30, 1 => any::<u64>()],
             ),
             1..60,
@@ -110,9 +165,9 @@ proptest! {
         let mut guard = Guard::new(configs[kind], Tick::new(1_000).unwrap());
         let motion = configs[kind].machine.motion;
         let mut now = Instant::ZERO;
-        for (proposal, machine, millis) in inputs {
+        for (proposal, machine, entry, millis) in inputs {
             now += Duration::from_millis(millis);
-            let output = guard.step(&Input { proposal, machine, ..Input::default() }, now);
+            let output = guard.step(&Input { proposal, machine, entry, ..Input::default() }, now);
             let controls = output.control.controls;
             prop_assert_eq!(controls, controls.sane());
             prop_assert_eq!(controls, controls.of(motion));

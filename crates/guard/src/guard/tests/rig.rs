@@ -4,6 +4,7 @@ use std::vec::Vec;
 
 use super::super::*;
 use crate::Twist;
+use crate::description::{Action, Counts, Item, Revision};
 use crate::frame::Command;
 
 /// State of the person and the vehicle; tests change it between steps.
@@ -23,6 +24,8 @@ pub(crate) struct Rig {
     pub(crate) clocks_behind: [Duration; 2],
     /// Storage of the latch of a stop.
     pub(crate) latch: Latch,
+    /// Description of the machine, of which it sends an entry in each step.
+    pub(crate) entries: Vec<Entry>,
     pub(crate) transitions: Vec<Transition>,
     pub(crate) last: Option<Output>,
 }
@@ -53,7 +56,7 @@ impl Rig {
         };
         let proposal =
             Proposal { session: Session::new(1), command: Some(command), ..Proposal::default() };
-        Self {
+        let mut rig = Self {
             guard: Guard::new(config, Tick::new(1000).unwrap()),
             now: Instant::from_millis(5_000),
             proposal,
@@ -63,9 +66,31 @@ impl Rig {
             is_following: true,
             clocks_behind: [Duration::ZERO; 2],
             latch: Latch::Nowhere,
+            entries: Vec::new(),
             transitions: Vec::new(),
             last: None,
+        };
+        rig.declare(1, &Action::of_car().map(Item::Action));
+        rig
+    }
+
+    /// Gives the machine a description with these items from the next step on.
+    pub(crate) fn declare(&mut self, revision: u32, items: &[Item]) {
+        let revision = Revision::new(revision).unwrap();
+        let mut counts = Counts::default();
+        let mut entries = Vec::new();
+        for item in items {
+            let count = match item {
+                Item::Axis(_) => &mut counts.axes,
+                Item::Action(_) => &mut counts.actions,
+                Item::Value(_) => &mut counts.values,
+            };
+            entries.push((*count, *item));
+            *count += 1;
         }
+        let entry = |(index, item)| Entry { revision, counts, index, item };
+        self.entries = entries.into_iter().map(entry).collect();
+        self.machine.description = Some(revision);
     }
 
     /// Returns a rig whose differential or omni machine holds this twist.
@@ -155,8 +180,11 @@ impl Rig {
             proposal: is_proposed.then_some(self.proposal),
             machine: is_heard.then_some(self.machine),
             latch: self.latch,
+            entry: self.entries.first().copied().filter(|_| is_heard),
             ..Input::default()
         };
+        let first = 1.min(self.entries.len());
+        self.entries.rotate_left(first);
         let output = self.guard.step(&input, now);
         self.transitions.extend(output.transition);
         if self.is_following && self.guard.is_twisted() {

@@ -146,7 +146,7 @@ fn the_deceleration_is_ramped_and_an_emergency_stop_is_not() {
     let mut rig = Rig::driving(14.0);
     rig.proposal.session = None;
     let first = rig.step().control.controls;
-    assert!(first.signals.contains(Signal::Hazard) && first.throttle == 0.0);
+    assert!(first.actions.contains(HAZARD) && first.throttle == 0.0);
     assert_eq!(first.brake, 0.0, "the lights come before the brake");
     let mut speeds = Vec::from([rig.machine.speed]);
     while rig.mode() == Mode::Manoeuvre {
@@ -172,7 +172,7 @@ fn a_stop_ends_with_both_brakes_and_hazard_lights_on() {
     rig.steps(100);
     let controls = rig.step().control.controls;
     assert_eq!((controls.brake, controls.parking_brake, controls.throttle), (1.0, true, 0.0));
-    assert!(controls.signals.contains(Signal::Hazard));
+    assert!(controls.actions.contains(HAZARD));
     let last = rig.transitions.last().unwrap();
     assert_eq!((last.to, last.why.cause), (Mode::Held, Cause::Standstill));
     assert!((1.0..4.0).contains(&last.why.value), "seconds: {last:?}");
@@ -283,7 +283,7 @@ fn an_act_is_done_once_and_an_old_one_never_again() {
     rig.arm(4);
     rig.steps(2);
     assert_eq!(rig.mode(), Mode::Armed);
-    let hazard = rig.last.unwrap().control.controls.signals.contains(Signal::Hazard);
+    let hazard = rig.last.unwrap().control.controls.actions.contains(HAZARD);
     assert!(!hazard, "a parked machine is in no trouble");
 }
 
@@ -490,7 +490,7 @@ fn reverse_is_limited_and_lights_stay_on_without_an_operator() {
     rig.machine.speed = 0.0;
     rig.is_following = false;
     rig.command().controls.gear = Gear::Reverse;
-    rig.command().controls.signals = [Signal::Lights, Signal::Horn].into_iter().collect();
+    rig.command().controls.actions = [LIGHTS, HORN].into_iter().collect();
     rig.machine.speed = 4.5;
     let controls = rig.step().control.controls;
     assert_eq!((controls.throttle, controls.gear), (0.0, Gear::Drive), "not at this speed");
@@ -502,11 +502,11 @@ fn reverse_is_limited_and_lights_stay_on_without_an_operator() {
     rig.machine.speed = -4.5;
     let controls = rig.step().control.controls;
     assert_eq!((controls.throttle, controls.gear), (0.0, Gear::Reverse));
-    assert!(controls.brake > 0.1 && controls.signals.contains(Signal::Horn));
+    assert!(controls.brake > 0.1 && controls.actions.contains(HORN));
     rig.is_commanding = false;
     rig.steps(35);
-    let signals = rig.last.unwrap().control.controls.signals;
-    assert_eq!(signals, [Signal::Lights, Signal::Hazard].into_iter().collect());
+    let actions = rig.last.unwrap().control.controls.actions;
+    assert_eq!(actions, [LIGHTS, HAZARD].into_iter().collect());
 }
 
 #[test]
@@ -709,3 +709,8 @@ fn an_implausible_speed_prevents_gear_change_and_reset() {
     assert!(steps > 200, "{steps}");
     assert_eq!(rig.last_cause(), Cause::SpeedImplausible);
 }
+
+/// Numbers of a car's actions.
+const HORN: u8 = 0;
+const LIGHTS: u8 = 1;
+const HAZARD: u8 = 5;
