@@ -73,7 +73,7 @@ test('the help names every key and takes no focus', async () => {
   const help = page.locator('#help');
   assert.ok(await help.isVisible());
   const words = await help.innerText();
-  for (const key of ['W', 'Space', 'Esc', 'Enter', 'Backspace', 'P', 'R', 'H', 'L', 'J', 'Shift', 'F1']) {
+  for (const key of ['W', 'Space', 'Esc', 'Enter', 'Backspace', 'P', 'R', 'Shift', 'F1']) {
     assert.ok(words.includes(key), `no ${key} in the help`);
   }
   assert.equal(await page.evaluate(() => document.activeElement.tagName), 'BODY');

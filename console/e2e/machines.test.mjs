@@ -1,6 +1,6 @@
-// Simulated machines that a twist moves, driven through the whole system from one page: by keys, by a
-// gamepad and by two thumbs, with turns on the spot and at a held speed. Needs console/dist, Debian's
-// chromium and target/release/tautline (or TAUTLINE).
+// Simulated machines that a twist moves, driven through the whole system from one page: by keys, by
+// a gamepad and by two thumbs, with turns on the spot and at a held speed. Needs console/dist,
+// Debian's chromium and target/release/tautline (or TAUTLINE).
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -244,14 +244,15 @@ test('keys pick a vehicle, and nothing is asked of one before', async () => {
   await asked([8]);
 });
 
-test('lights, indicators and horn go with the commands', async () => {
+test('lights, indicators and horn of a machine that declares nothing go with the commands', async () => {
+  await page.locator('#declared').waitFor();
   await page.keyboard.press('KeyL');
   await page.keyboard.press('Comma');
   await commandWhere((command) => command.signals === 0b1010);
   await page.keyboard.down('KeyH');
   await commandWhere((command) => command.signals === 0b1011);
   await page.keyboard.up('KeyH');
-  await page.locator('#signal-right').click();
+  await page.locator('[data-testid=action-4]').click();
   await commandWhere((command) => command.signals === 0b10010);
 });
 

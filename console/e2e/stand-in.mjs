@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { extname, join } from 'node:path';
 import { Builder, ByteBuffer } from 'flatbuffers';
+import { descriptionBytes, valuesBytes } from './described.mjs';
 import { statusFrame } from './status.mjs';
 
 const DIST = new URL('../dist/', import.meta.url).pathname;
@@ -16,12 +17,12 @@ const TELL_MS = 50;
  * Serves until `close`. `commands` has every command so far, with its time `at`, `asked` every
  * other message except those of clock and video, and `consoles` the number of each connection in
  * hexadecimal. `guard` is the guard's state in the telemetry; null if it is silent. While `silent`
- * is true, no telemetry is sent. `stand`, `tellTopics` and `tellFleet` send to the newest
- * connection.
+ * is true, no telemetry is sent. `stand`, `tellTopics`, `tellFleet`, `describe` and `tellValues`
+ * send to the newest connection.
  */
 export async function startStandIn() {
   const standIn = { commands: [], guard: {}, silent: false, consoles: [], address: '', close: async () => {}, stand: () => {}, tellTopics: () => {},
-    tellFleet: () => {}, asked: [] };
+    tellFleet: () => {}, describe: () => {}, tellValues: () => {}, asked: [] };
   const sockets = new Set();
   const server = createServer(async (request, response) => {
     const path = request.url === '/' ? 'index.html' : request.url.slice(1).split('?')[0];
@@ -39,6 +40,8 @@ export async function startStandIn() {
     standIn.stand = (standing) => json(7, standing);
     standIn.tellTopics = (topics) => json(8, topics);
     standIn.tellFleet = (fleet) => json(9, fleet);
+    standIn.describe = (described) => send(socket, Buffer.concat([Buffer.of(10), descriptionBytes(described)]));
+    standIn.tellValues = (revision, readings) => send(socket, Buffer.concat([Buffer.of(11), valuesBytes(revision, readings)]));
     const telling = setInterval(() => {
       if (!standIn.silent) send(socket, telemetry(standIn.guard));
     }, TELL_MS);
@@ -124,7 +127,15 @@ function command(bytes) {
     deadMan: at(5) === 0 ? 0 : buffer.readUint8(at(5)),
     absences: u32(6),
     signals: u32(8),
+    axes: at(10) === 0 ? [] : floats(buffer, at(10)),
+    actions: u32(11),
   };
+}
+
+/** Reads a vector of numbers whose offset is at this place. */
+function floats(buffer, at) {
+  const start = at + buffer.readInt32(at);
+  return Array.from({ length: buffer.readInt32(start) }, (_, index) => buffer.readFloat32(start + 4 + 4 * index));
 }
 
 /**

@@ -7,6 +7,9 @@ export interface Said {
   blockers?: number; holder?: bigint; loopAgeMs?: number; speedBound?: number; sidewaysBound?: number; yawRateBound?: number;
   countdown?: { cause: number; leftMs: number };
   throttle?: number; brake?: number;
+  reverseMax?: number;
+  /** Applied set points and measured values of declared axes, the actions that are on, and the revision of their description. */
+  setPoints?: number[]; axes?: number[]; actions?: number; description?: number;
   /** Applied: m/s forward, m/s to the left, rad/s. */
   twist?: [forward: number, sideways: number, yawRate: number];
   /** Age of the machine's state, ms; 65535: none arrived yet. */

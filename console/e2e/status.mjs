@@ -47,12 +47,18 @@ export function statusFrame(said = {}) {
   view.setUint32(233, said.faults ?? 0);
   view.setFloat32(237, NaN);
   view.setFloat64(249, NaN);
-  view.setUint32(333, said.signals ?? 0);
+  for (let axis = 0; axis < 16; axis += 1) {
+    view.setFloat32(134 + 4 * axis, said.setPoints?.[axis] ?? NaN);
+    view.setFloat32(269 + 4 * axis, said.axes?.[axis] ?? NaN);
+  }
+  view.setUint32(333, said.actions ?? said.signals ?? 0);
+  view.setUint32(342, said.description ?? 0);
   view.setUint8(346, said.blackBox ?? 0);
   view.setUint16(347, 200);
   view.setUint16(349, 250);
   (said.braking ?? [0, 0, 0]).forEach((number, at) => view.setFloat32(351 + 4 * at, number));
   view.setFloat32(363, said.yawDeceleration ?? 0);
+  view.setFloat32(371, said.reverseMax ?? said.speedBound ?? 0);
   numbers.forEach((number, at) => view.setFloat32(LEAST + 4 * at, number));
   return seal(bytes);
 }

@@ -1,5 +1,5 @@
-// Machines that a twist moves, on a page with a simulated vehicle: what keys, pads, wheels and thumbs
-// send, at a speed by stick and at a held speed. Needs console/dist and Debian's chromium.
+// Machines that a twist moves, on a page with a simulated vehicle: what keys, pads, wheels and
+// thumbs send, at a speed by stick and at a held speed. Needs console/dist and Debian's chromium.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -15,7 +15,7 @@ describe('an action', () => {
     for (const nowMs of [0, 20, 500]) expect(acts.act(nowMs)).toEqual({ number: 1, deed: { kind: 'arm' } });
     acts.observe(answer(1), 510);
     expect(acts.act(520)).toBeNull();
-    expect(acts.view(520)).toEqual({ pending: null, last: { kind: 'arm', outcome: 'done' }, steeringShown: false, stopUnacknowledgedMs: null });
+    expect(acts.view(520)).toEqual({ pending: null, last: { kind: 'arm', outcome: 'done' }, request: null, steeringShown: false, stopUnacknowledgedMs: null });
   });
 
   it('is not repeated after a refusal, and shows why', () => {

@@ -7,6 +7,8 @@ import type { GuardView } from './guard';
  */
 export type Deed =
   | { kind: 'arm' } | { kind: 'reset'; stop: number } | { kind: 'park' } | { kind: 'take over' }
+  /** Request of a declared action, by its number. */
+  | { kind: 'request'; action: number }
   | { kind: 'check steering' } | { kind: 'steering agrees' } | { kind: 'steering wrong' } | { kind: 'steering unseen' };
 
 export interface Act {
@@ -25,6 +27,11 @@ export interface ActsView {
    * action begins.
    */
   last: { kind: Deed['kind']; outcome: Outcome } | null;
+  /**
+   * Newest request of a declared action: its number, and its outcome, for 4 s after its end; `null`
+   * if there is none.
+   */
+  request: { action: number; outcome: 'pending' | Outcome } | null;
   /**
    * True once the guard has turned the wheels for the steering check, until another action is done,
    * such as the operator's answer, or the vehicle is no longer armed.
@@ -61,7 +68,7 @@ export const UNACKNOWLEDGED_MS = 200;
 export class Acts {
   #count = 0;
   #pending: { act: Act; sinceMs: number } | null = null;
-  #last: { kind: Deed['kind']; outcome: Outcome; atMs: number } | null = null;
+  #last: { deed: Deed; outcome: Outcome; atMs: number } | null = null;
   #stopNumber: number;
   #steeringShown = false;
   #stopSinceMs: number | null = null;
@@ -132,18 +139,23 @@ export class Acts {
     return {
       pending: this.#pending?.act.deed.kind ?? null,
       steeringShown: this.#steeringShown,
-      last: last === null ? null : { kind: last.kind, outcome: last.outcome },
+      last: last === null ? null : { kind: last.deed.kind, outcome: last.outcome },
+      request: requestOf(this.#pending?.act.deed, 'pending') ?? requestOf(last?.deed, last?.outcome ?? 'unanswered'),
       stopUnacknowledgedMs: this.#stopSinceMs === null ? null : nowMs - this.#stopSinceMs,
     };
   }
 
   #end(outcome: Outcome, nowMs: number): void {
     if (this.#pending === null) return;
-    const { kind } = this.#pending.act.deed;
-    if (outcome === 'done') this.#steeringShown = kind === 'check steering';
-    this.#last = { kind, outcome, atMs: nowMs };
+    const { deed } = this.#pending.act;
+    if (outcome === 'done') this.#steeringShown = deed.kind === 'check steering';
+    this.#last = { deed, outcome, atMs: nowMs };
     this.#pending = null;
   }
+}
+
+function requestOf(deed: Deed | undefined, outcome: 'pending' | Outcome): ActsView['request'] {
+  return deed?.kind === 'request' ? { action: deed.action, outcome } : null;
 }
 
 /** One more than the largest number of a stop. Numbers are unsigned 32-bit; 0 means no stop. */

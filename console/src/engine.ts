@@ -8,6 +8,7 @@
 import { FROM_OPERATOR } from './generated/kinds';
 import { OperatorClock, nowMs } from './clock';
 import { Counters } from './counters';
+import { readDescription, readValues } from './description';
 import { readSnapshot, readStatus, readTelemetry } from './reading';
 import type { EngineReport, PageRequest } from './report';
 import { OperatorSocket } from './socket';
@@ -151,6 +152,12 @@ class Engine {
         page.postMessage({ kind: 'standing', standing });
         return;
       }
+      case FROM_OPERATOR.description:
+        page.postMessage({ kind: 'description', description: readDescription(message) });
+        return;
+      case FROM_OPERATOR.values:
+        page.postMessage({ kind: 'readings', readings: readValues(message) });
+        return;
       case FROM_OPERATOR.topics:
         page.postMessage({ kind: 'topics', topics: parseTopics(message) });
         return;

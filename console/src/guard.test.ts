@@ -59,7 +59,7 @@ describe('the guard\'s state', () => {
       mode: 'held', cause: 'emergency stop', stop: 12, latched: true, emergencyStop: 0xfffffff0,
       report: { console: 0xfedc_ba98_7654_3211n, number: 5, outcome: 'throttle pressed' },
       blockers: ['latched', 'not named'], holder: 0xfedc_ba98_7654_3211n, loopAgeMs: 180, speedBoundMps: 7.5,
-      countdown: { cause: 'command timeout', leftMs: 90 }, parkingBrake: true, signals: ['hazard'],
+      countdown: { cause: 'command timeout', leftMs: 90 }, parkingBrake: true, actions: 0b10_0000,
       blackBox: 'disk full', braking: { begin: 2, end: 3, jerk: 7 },
     });
   });

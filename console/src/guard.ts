@@ -1,5 +1,5 @@
 /** State of the vehicle's guard, and the texts that the page shows for it. */
-import type { BlackBox, Blocker, Cause, GuardMode, Motion, Signal } from './generated/kinds';
+import type { BlackBox, Blocker, Cause, GuardMode, Motion } from './generated/kinds';
 import { type Bounds, type Twist, isTwisted } from './twist';
 
 /**
@@ -54,8 +54,17 @@ export interface GuardView {
   blackBox: BlackBox;
   /** Deceleration of a stop by the guard; `null` if unknown. */
   braking: Deceleration | null;
-  /** Signals that the machine reports as on. */
-  signals: Signal[];
+  /** Set points of the declared axes that the guard applies, by number; NaN: none. */
+  setPoints: number[];
+  /** Measured values of the declared axes, by number; NaN if unknown. */
+  axes: number[];
+  /** Bit n: the machine reports the declared action n as on. */
+  actions: number;
+  /**
+   * Revision of the machine's description; 0 if it declares nothing, `null` if the machine has not
+   * reported yet.
+   */
+  description: number | null;
   parkingBrake: boolean;
 }
 
@@ -161,6 +170,11 @@ export const NEEDS: Readonly<Record<Blocker, string>> = {
   'not named': 'the console that drives must agree',
   'latch not kept': 'the vehicle must be able to store a stop on its disk',
   'no steering': 'this machine has no wheels that turn while it stands: look at its first turn',
+  description: 'the description of the machine\'s axes and actions must arrive',
+  'unknown action': 'the machine has no such action',
+  busy: 'the machine has not answered the last request yet',
+  'machine refused': 'the machine refused',
+  'no answer': 'the machine did not answer',
 };
 
 /** Joins the texts of these conditions into one sentence; empty if there are none. */

@@ -1,16 +1,17 @@
 /** Connects the engine (a worker) to the panels, and the operator's input devices to the engine. */
-import { UNACKNOWLEDGED_MS } from './acts';
+import { type ActsView, UNACKNOWLEDGED_MS } from './acts';
 import { nowMs } from './clock';
 import { LATE_MS } from './delay';
 import { numberingOf } from './input/known';
 import { Touch } from './input/touch';
 import { Person } from './person';
-import { SIGNALS } from './generated/kinds';
-import { membersOf } from './guard';
+import type { GuardView } from './guard';
 import { End } from './message/end';
 import { ActsPanel } from './panel/acts';
 import { Banner, STALE_MS, type Action, recorderTrouble } from './panel/banner';
 import { Counts } from './panel/counts';
+import { AssignPanel, assignedKeys } from './panel/assign';
+import { DeclaredPanel, type Asked } from './panel/declared';
 import { Dials } from './panel/dials';
 import { Drops } from './panel/drops';
 import { byId, setData, unfocusClicked } from './panel/element';
@@ -27,6 +28,8 @@ import { TouchPanel } from './panel/touch';
 import type {
   Connection, Demand, EngineReport, FleetView, PageRequest, SeenView, SnapshotView, StatusView, TelemetryView, TopicView, VideoView,
 } from './report';
+import { type Description, LIGHTS_AND_HORN } from './declared';
+import type { Readings } from './description';
 import { geometryOf } from './road';
 import { Cues, Speaker } from './sound';
 import type { PictureFormat, Standing } from './wire';
@@ -36,6 +39,8 @@ const RENDER_MS = 100;
 // Snapshots come twice a second, on slow links every two seconds. Older ones are shown as unknown.
 const SNAPSHOT_STALE_MS = 3_000;
 const STATUS_STALE_MS = 1_000;
+// The vehicle repeats all readings at least once a second.
+const READINGS_STALE_MS = 3_000;
 // Age of the picture above which the latency figures are shown as unknown. They cover ten seconds,
 // so a single late picture does not blank them.
 const LATENCY_STALE_MS = 1_000;
@@ -57,10 +62,18 @@ class Console {
   readonly #banner = new Banner((action) => this.#act(action));
   readonly #header = new Header(() => this.#person.press('emergency-stop'), () => this.#request({ kind: 'leave' }));
   readonly #fleetPanel = new Fleet((vehicle) => this.#request({ kind: 'pick', vehicle }));
-  readonly #acts = new ActsPanel((press) => this.#person.press(press), (held) => { this.#person.hornPressed = held; });
+  readonly #acts = new ActsPanel((press) => this.#person.press(press));
   readonly #touch = new TouchPanel(new Touch({ left: byId('touch-left'), right: byId('touch-right') }), () => this.#person.seat.zeroSpeed());
   readonly #hud = new Hud();
   readonly #dials = new Dials();
+  readonly #declared = new DeclaredPanel({
+    setPosition: (index, position) => this.#person.declared.setPosition(index, position),
+    push: (index, share) => this.#person.declared.push(index, share),
+    press: (index, isDown) => this.#person.declared.press(index, isDown),
+    toggle: (index) => this.#person.ask(index),
+    request: (index) => this.#person.ask(index),
+  });
+  readonly #assign = new AssignPanel(this.#person.bindings, this.#person.pads);
   readonly #links = new Links((link, cut) => this.#request({ kind: 'link', link, cut }));
   readonly #timing = new Timing();
   readonly #figures = new Figures();
@@ -89,6 +102,11 @@ class Console {
   /** `null` if the operator's process does not list vehicles. */
   #fleet: FleetView | null = null;
   #video: VideoView | null = null;
+  #description: Description | null = null;
+  /** Revision of the description that the machine was last known to have; `null` if none. */
+  #described: number | null = null;
+  #readings: Readings | null = null;
+  #readingsAtMs = 0;
   #seen: SeenView | null = null;
   #seenAtMs = 0;
   #sent: Demand = this.#person.command(null, false, 0);
@@ -153,6 +171,13 @@ class Console {
       case 'snapshot':
         this.#takeSnapshot(report.snapshot);
         return;
+      case 'description':
+        this.#description = report.description;
+        return;
+      case 'readings':
+        this.#readings = report.readings;
+        this.#readingsAtMs = nowMs();
+        return;
       case 'topics':
         this.#topics = report.topics;
         this.#topicsAtMs = nowMs();
@@ -183,6 +208,9 @@ class Console {
     this.#vehicleSnapshot = null;
     this.#operatorSnapshot = null;
     this.#topics = [];
+    this.#description = null;
+    this.#described = null;
+    this.#readings = null;
     this.#seen = null;
     this.#person.forget();
   }
@@ -227,9 +255,10 @@ class Console {
     const seconds = (now - this.#tickedAtMs) / 1000;
     this.#tickedAtMs = now;
     this.#padPanel.observe();
+    this.#assign.observe(performance.now());
     const live = this.#liveTelemetry(now);
     const moved = live === null ? null : { forward: live.speedMps, sideways: live.sidewaysMps, yawRate: live.yawRate };
-    this.#sent = this.#person.command(moved, this.#padPanel.calibrating, seconds);
+    this.#sent = this.#person.command(moved, this.#padPanel.calibrating || this.#assign.capturing, seconds);
     if (!this.#isChoosing()) this.#request({ kind: 'command', command: this.#sent });
   }
 
@@ -344,13 +373,15 @@ class Console {
     });
     const { motion, seat, speed } = this.#person;
     setData(document.body, 'motion', motion);
-    this.#help.show(motion);
+    const declared = this.#person.description;
+    this.#help.show(motion, declared === null ? [] : assignedKeys(declared, this.#person.bindings));
     this.#touch.show(motion, speed.mode, guard !== null && this.#sees() && !this.#isChoosing());
     this.#hud.show({
       telemetry: live, gearAsked: seat.gear, setPointMps: seat.setPointMps, pictureAgeMs: this.#pictureAgeMs(now), expectsNone, aspect: this.#aspect,
       geometry: geometryOf(this.#liveVehicle(now)?.values ?? []),
     });
-    this.#acts.show(guard, guard?.signals ?? membersOf(SIGNALS, this.#sent.signals));
+    this.#acts.show(guard);
+    this.#showDeclared(guard, acts.request, now);
     this.#fleetPanel.show(this.#fleet, this.#standing?.role === 'drives');
     this.#header.showLeave(this.#fleet, this.#standing, status, live);
     this.#header.show(this.#connection, this.#standing, this.#vehicle, status, live !== null,
@@ -364,6 +395,41 @@ class Console {
       padQuiet: acts.padQuiet !== null,
     }, now);
     if (cue !== null) this.#speaker.play(cue);
+  }
+
+  /**
+   * Returns what the machine declares; `null` until the description that it has now has arrived.
+   * While nothing is known of the machine, its last one stays.
+   */
+  #describe(guard: GuardView | null): Description | null {
+    const revision = guard?.description ?? this.#described;
+    this.#described = revision;
+    if (revision === 0) return LIGHTS_AND_HORN;
+    return this.#description?.revision === revision ? this.#description : null;
+  }
+
+  /** Updates the machine's own controls and values. */
+  #showDeclared(guard: GuardView | null, request: ActsView['request'], now: number): void {
+    const { declared } = this.#person;
+    const description = this.#describe(guard);
+    this.#person.describe(description);
+    const readings = this.#live(this.#readings, now - this.#readingsAtMs, READINGS_STALE_MS);
+    const asked = (index: number): Asked => {
+      if (request?.action !== index) return 'none';
+      return request.outcome === 'pending' || request.outcome === 'done' ? request.outcome : 'refused';
+    };
+    this.#declared.show({
+      description,
+      setPoints: guard?.setPoints ?? [],
+      measured: guard?.axes ?? [],
+      isOn: (index) => ((guard?.actions ?? 0) >>> index & 1) === 1,
+      isWanted: (index) => declared.isOn(index),
+      asked,
+      reading: (index) => (readings !== null && readings.revision === description?.revision ? readings.readings.get(index) ?? null : null),
+      isOnPicture: (name) => this.#person.bindings.isOnPicture(name),
+      driven: this.#person.drives,
+    });
+    this.#assign.show(description);
   }
 
   /** Updates the figures. One that is not live is shown as unknown. */

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Person } from './person';
+import { type Description, LIGHTS_AND_HORN } from './declared';
 import type { GuardView } from './guard';
 import { type Position, REST } from './input/ramp';
 import type { Touch } from './input/touch';
@@ -52,7 +53,8 @@ describe('a released vehicle', () => {
     expect(command().emergencyStopNumber).not.toBe(0);
     person.mayAct = false;
     person.forget();
-    for (const press of ['arm', 'emergency-stop', 'lights'] as const) person.press(press);
+    for (const press of ['arm', 'emergency-stop'] as const) person.press(press);
+    person.ask(1);
     expect(command()).toMatchObject({ emergencyStopNumber: 0, emergencyStop: false, act: null, signals: 0 });
     person.mayAct = true;
     expect(person.view(20)).toMatchObject({ stopAsked: false, stopUnacknowledgedMs: null, pending: null, last: null });
@@ -286,5 +288,68 @@ describe('a machine that a twist moves', () => {
     command();
     push(1, -1);
     expect(command().twist!.forward).toBe(1.5);
+  });
+});
+
+describe('declared axes and actions', () => {
+  const ROVER: Description = {
+    revision: 7,
+    axes: [{ name: 'boom', unit: 'rad', form: 'position', low: -1, high: 2, rate: 0.5 }, { name: 'winch', unit: 'm/s', form: 'speed', low: -0.2, high: 0.4, rate: 1 }],
+    actions: [
+      { name: 'horn', form: 'momentary', onStop: 'off', allowedHeld: true }, { name: 'lights', form: 'switch', onStop: 'keep', allowedHeld: true },
+      { name: 'dock', form: 'request', onStop: 'off', allowedHeld: false },
+    ],
+    values: [],
+  };
+  const BOUNDS = { forward: 1.5, back: 1.5, sideways: 0.5, yawRate: 1 };
+  const key = (name: string, code: string) => window.dispatchEvent(Object.assign(new Event(name, { cancelable: true }), { code }));
+  const rover = (told: Partial<GuardView> = {}) => person.observe(
+    { guard: guard({ mode: 'driving', motion: 'differential', bounds: BOUNDS, holder: 7n, axes: [0.5, 0], ...told }) }, 0);
+
+  beforeEach(() => {
+    rover();
+    person.describe(ROVER);
+    person.bindings.assign('more winch', { kind: 'key', code: 'KeyU' });
+    person.bindings.assign('action dock', { kind: 'key', code: 'KeyK' });
+    command();
+  });
+
+  it('are moved by assigned keys, and requested once by each press', () => {
+    key('keydown', 'KeyU');
+    key('keydown', 'KeyH');
+    key('keydown', 'KeyL');
+    expect(command()).toMatchObject({ axes: [NaN, 0.4], actions: 0b11, signals: 0 });
+    for (const code of ['KeyU', 'KeyH', 'KeyL']) key('keyup', code);
+    expect(command()).toMatchObject({ axes: [NaN, 0], actions: 0b10, act: null });
+    key('keydown', 'KeyK');
+    expect(command().act).toEqual({ number: 1, deed: { kind: 'request', action: 2 } });
+    expect(person.view(performance.now()).request).toEqual({ action: 2, outcome: 'pending' });
+  });
+
+  it('are signals too only of a machine that declares nothing', () => {
+    person.describe(LIGHTS_AND_HORN);
+    person.ask(1);
+    expect(command()).toMatchObject({ axes: [], actions: 0b10, signals: 0b10 });
+  });
+
+  it.each<[string, () => void]>([
+    ['an absence', () => person.leave('unfocused')],
+    ['an emergency stop', () => person.stop(0)],
+    ['a held machine', () => rover({ mode: 'held' })],
+    ['another console\'s seat', () => rover({ holder: 8n })],
+    ['stale telemetry', () => { person.command(null, false, 0.02); }],
+    ['a page that may only watch', () => { person.mayAct = false; }],
+  ])('lose their set points by %s, and a key that is still held moves nothing afterwards', (_, happen) => {
+    person.declared.setPosition(0, 1);
+    key('keydown', 'KeyU');
+    expect(command().axes).toEqual([1, 0.4]);
+    happen();
+    const { axes, emergencyStopNumber } = command();
+    expect(axes).toEqual([NaN, NaN]);
+    person.mayAct = true;
+    rover({ emergencyStop: emergencyStopNumber });
+    person.takeUp();
+    command();
+    expect(command().axes[0]).toBeNaN();
   });
 });

@@ -1,4 +1,7 @@
 import { Acts, type ActsView, type Deed } from './acts';
+import { type DeclaredInputs, DeclaredSeat } from './input/declared-seat';
+import { Bindings } from './input/bindings';
+import { DeclaredLevers } from './input/declared-levers';
 import { Gamepads, type PadReading, type Quiet } from './input/gamepad';
 import { Keyboard, type Press } from './input/keyboard';
 import { type Numbering } from './input/known';
@@ -8,10 +11,10 @@ import { STANDSTILL_MPS, Seat } from './input/seat';
 import { SpeedSetting } from './input/set-point';
 import type { Touch } from './input/touch';
 import { opposes } from './input/twist-seat';
-import { type Motion, type Signal, SIGNALS } from './generated/kinds';
-import { type GuardView, bitsOf } from './guard';
+import type { Motion } from './generated/kinds';
+import type { GuardView } from './guard';
+import { type Description, LIGHTS_AND_HORN } from './declared';
 import type { TelemetryView } from './report';
-import { Signals } from './signals';
 import { type Bounds, type Twist, isTwisted, stands } from './twist';
 import type { Demand } from './wire';
 
@@ -42,9 +45,13 @@ export class Person {
   readonly seat = new Seat();
   readonly presence = new Presence();
   readonly deadMan: DeadManInput;
-  readonly signals = new Signals();
   readonly pads: Gamepads;
   readonly speed: SpeedSetting;
+  /** Declared axes and actions. */
+  readonly declared = new DeclaredSeat();
+  readonly bindings: Bindings;
+  readonly #levers: DeclaredLevers;
+  #description: Description | null = null;
   /** Touch controls; `null` until the page has them. */
   touch: Touch | null = null;
   readonly #keyboard: Keyboard;
@@ -54,8 +61,6 @@ export class Person {
   #moved: Moved = MOTION_UNKNOWN;
   /** Kind of the machine, as its guard last reported; that of a car before. */
   #motion: Motion = 'ackermann';
-  /** True if the page's horn button is pressed. */
-  hornPressed = false;
   /** True while another console drives and has agreed that this one takes over. */
   succeeds = false;
   /**
@@ -72,6 +77,8 @@ export class Person {
     this.#acts = new Acts(console, random);
     this.deadMan = new DeadManInput(storage);
     this.speed = new SpeedSetting(storage);
+    this.bindings = new Bindings(storage);
+    this.#levers = new DeclaredLevers(this.bindings);
     this.pads = new Gamepads({
       emergencyStop: () => this.stop(performance.now()),
       toggleReverse: () => this.press('reverse'),
@@ -80,6 +87,7 @@ export class Person {
     this.#keyboard = new Keyboard(window, {
       press: (press) => this.press(press),
       touched: () => this.takeUp(),
+      free: (code) => this.#assigned(code),
       braked: () => {
         this.seat.zeroSpeed();
         this.pads.disarm();
@@ -122,8 +130,6 @@ export class Person {
       case 'help':
         this.events.help();
         return;
-      default:
-        this.signals.press(press);
     }
   }
 
@@ -136,6 +142,7 @@ export class Person {
     if (!this.mayAct) return;
     this.seat.stop();
     this.#acts.stop(nowMs);
+    this.#releaseDeclared();
     this.events.urgent();
     this.events.stopAsked();
   }
@@ -147,6 +154,26 @@ export class Person {
   takeUp(): void {
     this.pads.dropTroubled();
     this.presence.takeUp();
+  }
+
+  /** Declaration of the machine; `null` if nothing is known. */
+  get description(): Description | null {
+    return this.#description;
+  }
+
+  /** Takes what the machine declares; `null` if nothing is known. */
+  describe(description: Description | null): void {
+    if (description?.revision === this.#description?.revision) return;
+    this.#description = description;
+    this.declared.describe(description);
+    this.#levers.release();
+  }
+
+  /** Asks the machine for a declared action: switches it, or requests it. */
+  ask(index: number): void {
+    if (!this.mayAct) return;
+    if (this.#description?.actions[index]?.form === 'request') this.#begin({ kind: 'request', action: index }, performance.now());
+    else this.declared.toggle(index);
   }
 
   /** Kind of the machine to drive. */
@@ -162,15 +189,16 @@ export class Person {
     this.#keyboard.releaseAll();
     this.touch?.releaseAll();
     this.seat.zeroSpeed();
+    this.#releaseDeclared();
     this.pads.disarm();
     this.#acts.withdraw();
-    this.hornPressed = false;
     this.presence.set(absence, true);
   }
 
   /** Drops all requests, because the vehicle was released. */
   forget(): void {
     this.#guard = null;
+    this.describe(null);
     this.#acts.forget();
     this.seat.zeroSpeed();
     this.seat.resume();
@@ -204,24 +232,56 @@ export class Person {
     this.#held = this.deadMan.read(this.#keyboard.deadMan || pad?.deadMan === true || touched);
     this.presence.set('dead-man released', this.#held === 'released');
     const { worst } = this.presence;
-    if (worst !== null) this.seat.letGo(worst);
+    if (worst !== null) {
+      this.seat.letGo(worst);
+      this.#releaseDeclared();
+    }
     else if (this.seat.released !== 'none') this.seat.takeUp();
-    this.signals.horn = this.#keyboard.horn || this.hornPressed;
     // Read the keys and touch controls again: a new absence releases all of them.
     const devices = {
       keys: this.#keyboard.keys(), pad: calibrating ? null : pad, touch: this.#touchPosition(),
       speedMps: this.#moved.forward,
       motion: this.#motion, bounds: this.#guard?.bounds ?? NO_BOUNDS, speedMode: this.speed.mode,
-      driven: moved !== null && this.#isDriver(),
+      driven: moved !== null && this.drives,
     };
     return {
       ...this.seat.command(devices, seconds),
+      ...this.#declaredControls(devices.driven, calibrating, seconds, nowMs),
       act: this.#acts.act(nowMs),
       emergencyStopNumber: this.#acts.emergencyStop ?? 0,
       deadMan: this.#held,
       absences: this.presence.bits,
-      signals: bitsOf<Signal>(SIGNALS, this.signals.list()),
     };
+  }
+
+  #declaredControls(driven: boolean, calibrating: boolean, seconds: number, nowMs: number): Pick<Demand, 'axes' | 'actions' | 'signals'> {
+    const isPresent = this.mayAct && this.presence.worst === null && !this.seat.emergencyStopped;
+    let inputs: DeclaredInputs = { levers: [], held: new Set(), measured: this.#guard?.axes ?? [], driven: driven && isPresent };
+    if (!inputs.driven) this.#levers.releaseAxes();
+    if (this.#description !== null && isPresent) {
+      const read = this.#levers.read(this.#description, (code) => this.#keyboard.isDown(code), calibrating ? [] : this.pads.live(nowMs));
+      for (const index of read.pressed) this.ask(index);
+      inputs = { ...inputs, levers: read.axes, held: read.held };
+    }
+    const controls = this.declared.next(inputs, seconds);
+    // The numbers of a machine's own actions mean something else as signals.
+    return { ...controls, signals: this.#description === LIGHTS_AND_HORN ? controls.actions : 0 };
+  }
+
+  #releaseDeclared(): void {
+    this.declared.release();
+    this.#levers.release();
+  }
+
+  /** Handles a key that may be assigned. Returns whether it is. */
+  #assigned(code: string): boolean {
+    const description = this.#description;
+    if (description === null) return false;
+    const { axes, actions } = description;
+    const moves = this.bindings.slotsOf(code, axes.flatMap(({ name }) => [`more ${name}`, `less ${name}`] as const)).length > 0;
+    const asked = actions.flatMap(({ name }, index) => (this.bindings.slotsOf(code, [`action ${name}`]).length > 0 ? [index] : []));
+    for (const index of asked) this.ask(index);
+    return moves || asked.length > 0;
   }
 
   /** Reads the devices, of which a key that brakes or contradicts takes what drives. */
@@ -246,8 +306,8 @@ export class Person {
     return !stands({ forward, sideways: sideways ?? 0, yawRate });
   }
 
-  /** Returns whether the guard lets this console drive. */
-  #isDriver(): boolean {
+  /** True while the guard lets this console drive. */
+  get drives(): boolean {
     const guard = this.#guard;
     const drives = guard?.mode === 'armed' || guard?.mode === 'driving' || guard?.mode === 'limited';
     return this.mayAct && drives && guard.holder === this.console;

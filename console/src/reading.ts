@@ -123,17 +123,18 @@ function guardOf(frame: StatusFrame): GuardView {
     countdown: frame.countdown,
     blackBox: frame.blackBox,
     braking: brakingOf(frame),
-    signals: frame.machine?.signals ?? [],
+    setPoints: frame.setPoints,
+    axes: frame.machine?.axes ?? [],
+    actions: frame.machine?.actions ?? 0,
+    description: frame.machine?.description ?? null,
     parkingBrake: frame.machine?.notices.includes('parking brake') ?? false,
   };
 }
 
-/**
- * Returns the limits now. Backwards the guard may allow less than forwards; it limits the command.
- */
-function boundsOf({ speedBoundMps, sidewaysBoundMps, yawRateBound }: StatusFrame): Bounds {
+/** Returns the limits now. Backwards the bound and the guard's setting apply. */
+function boundsOf({ speedBoundMps, sidewaysBoundMps, yawRateBound, reverseMaxMps }: StatusFrame): Bounds {
   const bound = (value: number): number => Math.max(0, value);
-  return { forward: bound(speedBoundMps), back: bound(speedBoundMps), sideways: bound(sidewaysBoundMps), yawRate: bound(yawRateBound) };
+  return { forward: bound(speedBoundMps), back: bound(Math.min(speedBoundMps, reverseMaxMps)), sideways: bound(sidewaysBoundMps), yawRate: bound(yawRateBound) };
 }
 
 /** Returns the deceleration of a stop by the guard; `null` if one of its values is not reported. */

@@ -1,5 +1,7 @@
 /** Messages between the engine (a worker) and the page; all are plain, cloneable values. */
 import type { DropView, SnapshotView, StatusView, TelemetryView } from './reading';
+import type { Description } from './declared';
+import type { Readings } from './description';
 import type { Demand, FleetView, Hello, Standing, TopicView } from './wire';
 
 export type {
@@ -77,6 +79,8 @@ export type EngineReport =
   | { kind: 'telemetry'; telemetry: TelemetryView }
   | { kind: 'status'; status: StatusView }
   | { kind: 'snapshot'; snapshot: SnapshotView }
+  | { kind: 'description'; description: Description }
+  | { kind: 'readings'; readings: Readings }
   | { kind: 'topics'; topics: TopicView[] }
   | { kind: 'fleet'; fleet: FleetView }
   | { kind: 'video'; video: VideoView };

@@ -19,6 +19,11 @@ function resized(frame: Uint8Array, length: number): Uint8Array {
   return seal(bytes);
 }
 
+/** Returns the numbers of 16 axes of which one has this. */
+function axesWith(index: number, value: number): number[] {
+  return Array.from({ length: 16 }, (_, axis) => (axis === index ? value : NaN));
+}
+
 /** Pseudorandom numbers below 2^24, the same in every run. */
 function* random(seed: number): Generator<number, never> {
   let state = seed;
@@ -37,12 +42,12 @@ describe('a status frame', () => {
       answer: { console: 0xc0ffeen, number: 4, outcome: 'other stop' },
       blockers: ['latched', 'moving'], holder: 0xc0ffeen, loopAgeMs: 260,
       speedBoundMps: 11.5, sidewaysBoundMps: 0.5, yawRateBound: 1.5, motion: 'omni',
-      countdown: { cause: 'picture age', leftMs: 240 }, throttle: 0, brake: 0.5, twist: { forward: -0.25, sideways: 0.125, yawRate: 1.5 },
+      countdown: { cause: 'picture age', leftMs: 240 }, throttle: 0, brake: 0.5, setPoints: axesWith(1, 0.75), twist: { forward: -0.25, sideways: 0.125, yawRate: 1.5 },
       machine: {
         ageMs: 10, speedMps: 8.5, sidewaysMps: 0.25, yawRate: -0.5, steeringAngleRad: -0.125, gear: 0, notices: ['parking brake'], faults: ['steering', 'other'],
-        signals: ['hazard'], told: { accelerationAlong: 0.5, accelerationAcross: 1.5, charge: 2.5 },
+        axes: axesWith(1, 0.625), actions: 0b1_0010_0000, description: 3_730_571_265, told: { accelerationAlong: 0.5, accelerationAcross: 1.5, charge: 2.5 },
       },
-      blackBox: 'disk full', decelerationBegin: 1.5, deceleration: 4, jerk: 5, yawDeceleration: 2.5,
+      blackBox: 'disk full', decelerationBegin: 1.5, deceleration: 4, jerk: 5, yawDeceleration: 2.5, reverseMaxMps: 4,
     });
   });
 
@@ -74,7 +79,7 @@ describe('a status frame', () => {
 
   it('is none with a kind or a bit that no list has, or a value that contradicts itself', () => {
     const spoilt: Said[] = [
-      { mode: 5 }, { motion: 3 }, { cause: 200 }, { blackBox: 6 }, { gear: 2 }, { blockers: 1 << 31 }, { notices: 16 }, { faults: 1 << 9 },
+      { mode: 5 }, { motion: 3 }, { cause: 200 }, { blackBox: 6 }, { gear: 2 }, { blockers: 1 << 31 }, { notices: 16 }, { faults: 1 << 10 },
       { tick: 0 }, { countdown: { cause: 99, leftMs: 5 } }, { report: { console: 0n, number: 5, outcome: 1 } },
       { report: { console: 1n, number: 5, outcome: 0 } }, { report: { console: 1n, number: 5, outcome: 99 } },
     ];

@@ -5,7 +5,7 @@
 import type { Twist } from './twist';
 import {
   BLACK_BOXES, BLOCKERS, type BlackBox, type Blocker, CAUSES, type Cause, FAULTS, type Fault, GEARS, GUARD_MODES, type GuardMode,
-  MOTIONS, type Motion, NOTICES, type Notice, SIGNALS, type Signal, STATUS_FRAME, TOLD,
+  MOTIONS, type Motion, NOTICES, type Notice, STATUS_FRAME, TOLD,
 } from './generated/kinds';
 import { type RawMachine, type RawStatus, readRawStatus } from './generated/frames';
 
@@ -26,7 +26,12 @@ export interface MachineFrame {
   gear: number;
   notices: Notice[];
   faults: Fault[];
-  signals: Signal[];
+  /** Measured values of the declared axes, by number; NaN if unknown. */
+  axes: number[];
+  /** Bit n: declared action n is on. */
+  actions: number;
+  /** Revision of the machine's description; 0 if it declares nothing. */
+  description: number;
   told: Told;
 }
 
@@ -58,6 +63,8 @@ export interface StatusFrame {
   brake: number;
   /** Motion that the guard asks of a machine that a twist moves; 0 of a car. */
   twist: Twist;
+  /** Set points of the declared axes that the guard applies, by number; NaN: none. */
+  setPoints: number[];
   /** `null` if the machine has not reported its state yet. */
   machine: MachineFrame | null;
   blackBox: BlackBox;
@@ -66,6 +73,8 @@ export interface StatusFrame {
   jerk: number;
   /** Deceleration of a turn in rad/s² in a stop by the guard; 0 of a car. */
   yawDeceleration: number;
+  /** Largest speed backwards of a machine that a twist moves; 0 of a car. */
+  reverseMaxMps: number;
 }
 
 /** Returns the frame of these bytes; `null` if they are no valid frame. */
@@ -104,10 +113,11 @@ function convert(raw: RawStatus): StatusFrame | null {
     countdown: leftMs === null ? null : { cause: countdownCause, leftMs },
     throttle: share(raw.applied.throttle, 0), brake: share(raw.applied.brake, 1),
     twist: { forward: finite(raw.applied.forward), sideways: finite(raw.applied.sideways), yawRate: finite(raw.applied.yawRate) },
+    setPoints: raw.applied.axes,
     machine: ageMs === null ? null : { ...machine, ageMs, told: toldOf(raw.numbers) },
     blackBox: checks.kind(BLACK_BOXES, raw.blackBox),
     decelerationBegin: finite(raw.decelerationBegin), deceleration: finite(raw.deceleration), jerk: finite(raw.jerk),
-    yawDeceleration: finite(raw.yawDeceleration),
+    yawDeceleration: finite(raw.yawDeceleration), reverseMaxMps: finite(raw.reverseSpeedMax),
   };
   if (checks.unsound || raw.tick === 0 || raw.stop === 0 || answer === undefined) return null;
   return { ...frame, answer };
@@ -166,8 +176,7 @@ class Checks {
       speedMps: within(raw.speed, SPEED_MOST), sidewaysMps: within(raw.sidewaysSpeed, SPEED_MOST),
       yawRate: within(raw.yawRate, YAW_RATE_MOST), steeringAngleRad: within(raw.steeringAngle, ANGLE_MOST), gear: raw.gear,
       notices: this.set(NOTICES, raw.notices), faults: this.set(FAULTS, raw.faults),
-      // Lights and horn are the machine's first actions.
-      signals: SIGNALS.filter((_, number) => (raw.actions >>> number) & 1),
+      axes: raw.axes, actions: raw.actions, description: raw.description,
     };
   }
 

@@ -293,7 +293,7 @@ describe.each(Object.entries(PARSERS))('%s', (_, parse) => {
 describe('commandMessage', () => {
   const demand: Demand = {
     steering: -0.25, throttle: 0.5, brake: 0.125, gear: Gear.Reverse, emergencyStop: true,
-    act: null, emergencyStopNumber: 0, deadMan: 'absent', absences: 0, signals: 0, twist: null,
+    act: null, emergencyStopNumber: 0, deadMan: 'absent', absences: 0, signals: 0, twist: null, axes: [], actions: 0,
   };
 
   function commandOf(message: Uint8Array) {
@@ -329,12 +329,12 @@ describe('commandMessage', () => {
   });
 
   it('carries an action with its number, and a reset with its stop', () => {
-    const acts = [{ kind: 'arm' }, { kind: 'reset', stop: 7 }, { kind: 'park' }, { kind: 'take over' }] as const;
+    const acts = [{ kind: 'arm' }, { kind: 'reset', stop: 7 }, { kind: 'park' }, { kind: 'take over' }, { kind: 'request', action: 31 }] as const;
     const read = acts.map((deed) => {
       const act = commandOf(commandMessage({ ...demand, act: { number: 3, deed } }, 0, 1)).act()!;
       return [act.number(), act.deed(), act.stop()];
     });
-    expect(read).toEqual([[3, Deed.Arm, 0], [3, Deed.Reset, 7], [3, Deed.Park, 0], [3, Deed.TakeOver, 0]]);
+    expect(read).toEqual([[3, Deed.Arm, 0], [3, Deed.Reset, 7], [3, Deed.Park, 0], [3, Deed.TakeOver, 0], [3, Deed.Request, 31]]);
   });
 
   it('carries the motion of a machine that a twist moves, also if it is 0, and none of a car', () => {
@@ -345,6 +345,14 @@ describe('commandMessage', () => {
     expect(read({ forward: 1.5, sideways: -0.25, yawRate: 0.75 })).toEqual([1.5, -0.25, 0.75]);
     expect(read({ forward: 0, sideways: 0, yawRate: 0 })).toEqual([0, 0, 0]);
     expect(read(null)).toBeNull();
+  });
+
+  it('carries set points of axes and actions, and no axes without a set point', () => {
+    const command = commandOf(commandMessage({ ...demand, axes: [0.5, NaN, -2], actions: 0x8000_0005 }, 0, 1));
+    expect(Array.from({ length: command.axesLength() }, (_, index) => command.axes(index))).toEqual([0.5, NaN, -2]);
+    expect(command.actions()).toBe(0x8000_0005);
+    const none = commandOf(commandMessage({ ...demand, axes: [NaN, NaN] }, 0, 1));
+    expect([none.axesLength(), none.actions()]).toEqual([0, 0]);
   });
 
   it('leaves the sequence number to the operator', () => {

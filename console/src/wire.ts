@@ -159,6 +159,10 @@ export interface Demand extends Controlled {
   deadMan: DeadMan;
   /** Bit mask of the absences, by their index in `GUARD_ABSENCES`. */
   absences: number;
+  /** Set points of the declared axes by number; NaN: none. */
+  axes: readonly number[];
+  /** Bit mask of the declared actions that are held or switched on. */
+  actions: number;
   /** Bit mask of the requested lights, indicators and horn, by their index in `SIGNALS`. */
   signals: number;
 }
@@ -374,19 +378,22 @@ export function flatBuffer(message: ArrayBuffer, hasIdentifier: (buffer: ByteBuf
  */
 export function commandMessage(demand: Demand, cited: number, sentAtMs: number | null): Uint8Array<ArrayBuffer> {
   const sentAtNs = BigInt(Math.round((sentAtMs ?? 0) * 1000)) * 1000n;
-  const builder = new Builder(128);
+  const builder = new Builder(256);
+  const axes = demand.axes.every(Number.isNaN) ? null : Command.createAxesVector(builder, [...demand.axes]);
   Command.startCommand(builder);
   Command.addControls(builder, Controls.createControls(
     builder, 0n, sentAtNs, demand.steering, demand.throttle, demand.brake, demand.gear, demand.emergencyStop));
   Command.addCited(builder, cited);
   if (demand.act !== null) {
     const { number, deed } = demand.act;
-    Command.addAct(builder, Act.createAct(builder, number, deed.kind === 'reset' ? deed.stop : 0, DEEDS[deed.kind]));
+    Command.addAct(builder, Act.createAct(builder, number, argumentOf(deed), DEEDS[deed.kind]));
   }
   Command.addEmergencyStopNumber(builder, demand.emergencyStopNumber);
   Command.addDeadMan(builder, DEAD_MEN[demand.deadMan]);
   Command.addAbsences(builder, demand.absences);
   Command.addSignals(builder, demand.signals);
+  if (axes !== null) Command.addAxes(builder, axes);
+  Command.addActions(builder, demand.actions);
   if (demand.twist !== null) {
     const { forward, sideways, yawRate } = demand.twist;
     Command.addTwist(builder, WireTwist.createTwist(builder, forward, sideways, yawRate));
@@ -395,9 +402,14 @@ export function commandMessage(demand: Demand, cited: number, sentAtMs: number |
   return withKind(TO_OPERATOR.command, builder.asUint8Array());
 }
 
+/** Argument of an action: the stop to reset, or the declared action to ask for. */
+function argumentOf(deed: Deed): number {
+  return deed.kind === 'reset' ? deed.stop : deed.kind === 'request' ? deed.action : 0;
+}
+
 const DEEDS: Readonly<Record<Deed['kind'], WireDeed>> = {
   arm: WireDeed.Arm, reset: WireDeed.Reset, park: WireDeed.Park,
-  'take over': WireDeed.TakeOver,
+  'take over': WireDeed.TakeOver, request: WireDeed.Request,
   'check steering': WireDeed.CheckSteering, 'steering agrees': WireDeed.SteeringAgrees,
   'steering wrong': WireDeed.SteeringWrong, 'steering unseen': WireDeed.SteeringUnseen,
 };

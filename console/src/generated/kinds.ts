@@ -67,6 +67,11 @@ export const BLOCKERS = [
   'not named',
   'latch not kept',
   'no steering',
+  'description',
+  'unknown action',
+  'busy',
+  'machine refused',
+  'no answer',
 ] as const;
 export type Blocker = (typeof BLOCKERS)[number];
 export const MOTIONS = [
@@ -97,6 +102,7 @@ export const FAULTS = [
   'gear',
   'speed',
   'other',
+  'description',
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 export const NOTICES = [
@@ -178,7 +184,7 @@ export const RATE_CAUSES = [
 ] as const;
 
 // The operator's process.
-export const FROM_OPERATOR = { slice: 1, telemetry: 2, status: 3, pong: 4, hello: 5, snapshot: 6, standing: 7, topics: 8, fleet: 9 } as const;
+export const FROM_OPERATOR = { slice: 1, telemetry: 2, status: 3, pong: 4, hello: 5, snapshot: 6, standing: 7, topics: 8, fleet: 9, description: 10, values: 11 } as const;
 export const TO_OPERATOR = { command: 1, linkAction: 2, ping: 3, videoFeedback: 4, ask: 5, answer: 6, pick: 7, leave: 8, decoder: 9 } as const;
 export const ROLES = [
   'drives',

@@ -220,6 +220,14 @@ export class Gamepads {
     }));
   }
 
+  /** Connected pads that have sent data lately; one that is frozen is none. */
+  live(nowMs: number): PadState[] {
+    return connectedPads().filter((pad) => {
+      const device = this.#device(pad.index);
+      return device !== null && !device.isFrozen && device.silentMs(nowMs) < PRESSED_QUIET_MAX_MS;
+    });
+  }
+
   /** Returns the browser's state of a device; `null` if it is disconnected. */
   pad(index: number): PadState | null {
     return connectedPads().find((pad) => pad.index === index) ?? null;

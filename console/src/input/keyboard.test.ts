@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Motion } from '../generated/kinds';
-import { Keyboard, keysOf } from './keyboard';
+import { Keyboard, hasFunction, keysOf } from './keyboard';
 
 type Told = Partial<Pick<KeyboardEvent, 'repeat' | 'ctrlKey' | 'metaKey' | 'altKey' | 'key'>> & { target?: unknown };
 
-const events = { press: vi.fn(), touched: vi.fn(), braked: vi.fn(), metaKey: vi.fn() };
+const events = { press: vi.fn(), touched: vi.fn(), braked: vi.fn(), metaKey: vi.fn(), free: vi.fn(() => false) };
 let listeners: Record<string, (event: unknown) => void>;
 let keyboard: Keyboard;
 
@@ -50,13 +50,12 @@ describe('held keys', () => {
     expect(keyboard.keys().forward).toBe(false);
   });
 
-  it('include horn and dead-man input, which drive nothing', () => {
-    fire('keydown', 'KeyH');
+  it('include the dead-man input, which drives nothing', () => {
     fire('keydown', 'ShiftLeft');
     fire('keydown', 'KeyW');
-    expect([keyboard.horn, keyboard.deadMan, keyboard.keys().forward]).toEqual([true, true, true]);
+    expect([keyboard.deadMan, keyboard.keys().forward]).toEqual([true, true]);
     fire('keyup', 'ShiftLeft');
-    expect([keyboard.horn, keyboard.deadMan]).toEqual([true, false]);
+    expect(keyboard.deadMan).toBe(false);
   });
 });
 
@@ -79,13 +78,25 @@ describe('the keys of sideways motion', () => {
   });
 });
 
+describe('a key without a function', () => {
+  it('is down only if it is assigned, and reported once', () => {
+    expect([fire('keydown', 'KeyK').prevented, keyboard.isDown('KeyK')]).toEqual([false, false]);
+    events.free.mockReturnValueOnce(true);
+    expect([fire('keydown', 'KeyK').prevented, keyboard.isDown('KeyK')]).toEqual([true, true]);
+    expect(fire('keydown', 'KeyK', { repeat: true }).prevented).toBe(true);
+    expect(events.free).toHaveBeenCalledTimes(2);
+    fire('keyup', 'KeyK');
+    expect(keyboard.isDown('KeyK')).toBe(false);
+    expect(hasFunction('KeyW') && hasFunction('Escape') && !hasFunction('KeyK')).toBe(true);
+  });
+});
+
 describe('a Meta key', () => {
   it('releases every key, whatever name the browser uses for it', () => {
     for (const told of [{ code: 'MetaLeft' }, { code: 'OSRight' }, { code: '', key: 'Meta' }, { code: '', key: 'OS' }]) {
       fire('keydown', 'KeyW');
-      fire('keydown', 'KeyH');
       fire('keydown', told.code, told);
-      expect([keyboard.keys().forward, keyboard.horn]).toEqual([false, false]);
+      expect(keyboard.keys().forward).toBe(false);
     }
     expect(events.metaKey).toHaveBeenCalledTimes(4);
   });
@@ -124,7 +135,7 @@ describe('presses', () => {
 
   it('go to the focused element, except stop and help', () => {
     const target = { tagName: 'INPUT' };
-    for (const code of ['KeyP', 'Enter', 'KeyL', 'KeyE', 'Escape', 'F1']) fire('keydown', code, { target });
+    for (const code of ['KeyP', 'Enter', 'KeyE', 'Escape', 'F1']) fire('keydown', code, { target });
     expect(events.press.mock.calls.flat()).toEqual(['emergency-stop', 'emergency-stop', 'help']);
     fire('keydown', 'Enter', { target: { tagName: 'BUTTON' } });
     expect(events.press).toHaveBeenCalledTimes(3);
@@ -141,7 +152,7 @@ describe('presses', () => {
 describe('the help', () => {
   it('names every key', () => {
     const named = keysOf('ackermann').flatMap(({ keys }) => keys);
-    for (const key of ['Esc', 'Enter', 'Backspace', 'P', 'R', 'H', 'L', 'B', ',', '.', 'J', 'Shift', 'F1', 'Space']) {
+    for (const key of ['Esc', 'Enter', 'Backspace', 'P', 'R', 'Shift', 'F1', 'Space']) {
       expect(named).toContain(key);
     }
   });

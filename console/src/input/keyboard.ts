@@ -4,13 +4,14 @@ import { type Keys, NO_KEYS } from './ramp';
 
 /** Action of a single key press. */
 export type Press =
-  | 'emergency-stop' | 'arm' | 'reset' | 'park' | 'reverse' | 'lights' | 'high-beam' | 'left' | 'right' | 'hazard'
-  | 'help';
+  | 'emergency-stop' | 'arm' | 'reset' | 'park' | 'reverse' | 'help';
 
 export interface KeyEvents {
   press(press: Press): void;
   /** Called for any driving key: the page evidently has the focus. */
   touched(): void;
+  /** Called for a key without a function of its own; returns whether it is assigned to anything. */
+  free(code: string): boolean;
   /** Called when the full brake goes down, which may be up again before the keys are read. */
   braked(): void;
   /**
@@ -19,7 +20,7 @@ export interface KeyEvents {
   metaKey(): void;
 }
 
-type Held = keyof Keys | 'horn' | 'dead-man';
+type Held = keyof Keys | 'dead-man';
 
 const HELD: Readonly<Record<string, Held>> = {
   ArrowLeft: 'left', KeyA: 'left',
@@ -29,7 +30,6 @@ const HELD: Readonly<Record<string, Held>> = {
   // Below A and D, since E is the emergency stop.
   KeyZ: 'sidewaysLeft', KeyC: 'sidewaysRight',
   Space: 'hardBrake',
-  KeyH: 'horn',
   // A modifier key: every keyboard reports it together with any other keys.
   ShiftLeft: 'dead-man', ShiftRight: 'dead-man',
 };
@@ -37,9 +37,13 @@ const HELD: Readonly<Record<string, Held>> = {
 const PRESSES: Readonly<Record<string, Press>> = {
   Escape: 'emergency-stop', KeyE: 'emergency-stop',
   Enter: 'arm', NumpadEnter: 'arm', Backspace: 'reset', KeyP: 'park', KeyR: 'reverse',
-  KeyL: 'lights', KeyB: 'high-beam', Comma: 'left', Period: 'right', KeyJ: 'hazard',
   F1: 'help',
 };
+
+/** Returns whether the page itself has a function for this key. */
+export function hasFunction(code: string): boolean {
+  return code in HELD || code in PRESSES;
+}
 
 /** Keys and their function. */
 export interface KeyLine {
@@ -72,11 +76,6 @@ const OTHER_KEYS: readonly KeyLine[] = [
   { keys: ['Backspace'], does: 'reset the latched stop, at standstill' },
   { keys: ['P'], does: 'park: hold the vehicle in place' },
   { keys: ['R'], does: 'change the direction in which a throttle drives, at standstill' },
-  { keys: ['H'], does: 'horn, while held' },
-  { keys: ['L'], does: 'lights' },
-  { keys: ['B'], does: 'high beam' },
-  { keys: [',', '.'], does: 'left indicator, right indicator' },
-  { keys: ['J'], does: 'hazard lights' },
   { keys: ['Shift'], does: 'dead-man input, if one is used: hold it to drive' },
   { keys: ['F1'], does: 'this help' },
 ];
@@ -99,17 +98,18 @@ export class Keyboard {
     const keys: Keys = { ...NO_KEYS };
     for (const code of this.#down) {
       const held = this.#held(code);
-      if (held !== undefined && held !== 'horn' && held !== 'dead-man') keys[held] = true;
+      if (held !== undefined && held !== 'dead-man') keys[held] = true;
     }
     return keys;
   }
 
-  get horn(): boolean {
-    return this.#holds('horn');
-  }
-
   get deadMan(): boolean {
     return this.#holds('dead-man');
+  }
+
+  /** Returns whether this key is down, if it has a function or is assigned to one. */
+  isDown(code: string): boolean {
+    return this.#down.has(code);
   }
 
   releaseAll(): void {
@@ -157,6 +157,9 @@ export class Keyboard {
     } else if (press !== undefined) {
       event.preventDefault();
       if (!event.repeat) this.events.press(press);
+    } else if (event.repeat ? this.#down.has(event.code) : this.events.free(event.code)) {
+      event.preventDefault();
+      this.#down.add(event.code);
     }
   }
 

@@ -1,4 +1,3 @@
-import type { Signal } from '../generated/kinds';
 import type { GuardView } from '../guard';
 import type { Press } from '../input/keyboard';
 import type { DeadManInput } from '../input/presence';
@@ -9,26 +8,16 @@ import { byId, setData } from './element';
 /** Buttons of actions that keys also trigger. */
 const BUTTONS: readonly { id: string; press: Press }[] = [
   { id: 'act-arm', press: 'arm' }, { id: 'act-reset', press: 'reset' }, { id: 'act-park', press: 'park' },
-  { id: 'signal-lights', press: 'lights' }, { id: 'signal-high-beam', press: 'high-beam' },
-  { id: 'signal-left', press: 'left' }, { id: 'signal-right', press: 'right' }, { id: 'signal-hazard', press: 'hazard' },
 ];
 
-const SIGNAL_IDS: Readonly<Record<Signal, string>> = {
-  horn: 'signal-horn', lights: 'signal-lights', 'high beam': 'signal-high-beam', left: 'signal-left',
-  right: 'signal-right', hazard: 'signal-hazard',
-};
-
-/**
- * The buttons arm, reset, park and those of the signals, and the settings of dead-man input and
- * sound.
- */
+/** The buttons arm, reset and park, and the settings of speed, dead-man input and sound. */
 export class ActsPanel {
   readonly #box = byId('acts');
   readonly #arm = byId<HTMLButtonElement>('act-arm');
   readonly #reset = byId<HTMLButtonElement>('act-reset');
   readonly #park = byId<HTMLButtonElement>('act-park');
 
-  constructor(press: (press: Press) => void, horn: (held: boolean) => void) {
+  constructor(press: (press: Press) => void) {
     for (const { id, press: what } of BUTTONS) {
       const button = byId<HTMLButtonElement>(id);
       button.addEventListener('click', () => {
@@ -37,9 +26,6 @@ export class ActsPanel {
         press(what);
       });
     }
-    const button = byId<HTMLButtonElement>('signal-horn');
-    button.addEventListener('pointerdown', () => horn(true));
-    for (const name of ['pointerup', 'pointerleave', 'pointercancel', 'blur']) button.addEventListener(name, () => horn(false));
   }
 
   /**
@@ -65,18 +51,12 @@ export class ActsPanel {
     });
   }
 
-  /**
-   * Updates the buttons. `guard` is `null` if there is none, or its state is not live. `shown` are
-   * the signals that the machine reports, or that were requested if it reports none.
-   */
-  show(guard: GuardView | null, shown: readonly Signal[]): void {
+  /** Updates the buttons. `guard` is `null` if there is none, or its state is not live. */
+  show(guard: GuardView | null): void {
     this.#box.hidden = guard === null;
     this.#arm.hidden = guard?.mode !== 'held' || guard.latched;
     this.#reset.hidden = guard?.mode !== 'held' || !guard.latched;
     this.#park.hidden = guard === null || guard.mode === 'held' || guard.mode === 'manoeuvre';
     setData(this.#arm, 'ready', String(guard?.blockers.length === 0));
-    for (const [signal, id] of Object.entries(SIGNAL_IDS)) {
-      byId(id).setAttribute('aria-pressed', String(shown.includes(signal as Signal)));
-    }
   }
 }

@@ -12,7 +12,7 @@ const FACTS: Facts = {
   canDecode: true, connection: { state: 'open' },
   standing: { role: 'drives', holder: null, operator: null, watching: [], request: null, agreed: null, reason: null },
   status: ESTABLISHED, telemetry: SILENT, telemetryAgeMs: 20, release: 'none', choosing: false,
-  acts: { pending: null, last: null, steeringShown: false, stopUnacknowledgedMs: null }, padQuiet: null, padTroubled: null, recorderTrouble: '', pictureRefusal: null,
+  acts: { pending: null, last: null, request: null, steeringShown: false, stopUnacknowledgedMs: null }, padQuiet: null, padTroubled: null, recorderTrouble: '', pictureRefusal: null,
 };
 
 describe('the list of vehicles', () => {

@@ -304,7 +304,7 @@ function heldNotice(guard: GuardView, { last, pending }: ActsView): Notice {
 
 const REFUSED: Readonly<Record<Deed['kind'], string>> = {
   arm: 'Not armed', reset: 'Not reset', park: 'Not parked', 'take over': 'Not taken over', 'check steering': 'Wheels not turned',
-  'steering agrees': 'Answer not accepted', 'steering wrong': 'Answer not accepted', 'steering unseen': 'Answer not accepted',
+  request: 'Request not accepted', 'steering agrees': 'Answer not accepted', 'steering wrong': 'Answer not accepted', 'steering unseen': 'Answer not accepted',
 };
 
 function seatNotice({ release, padQuiet, padTroubled }: Facts): Notice | null {

@@ -51,6 +51,7 @@ const FAULTS: Readonly<Record<Fault, string>> = {
   gear: 'gear',
   speed: 'speed unknown',
   other: 'see the machine\'s fault memory',
+  description: 'it declares other axes or actions than before',
 };
 
 /** Describes the machine's faults; `none` if it has none. */

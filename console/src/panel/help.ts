@@ -6,10 +6,11 @@ import { byId, make } from './element';
 export class Help {
   readonly #dialog = byId<HTMLDialogElement>('help');
 
-  #motion: Motion | null = null;
+  /** Keys that are shown. */
+  #shown = '';
 
   constructor() {
-    this.show('ackermann');
+    this.show('ackermann', []);
     byId('help-close').addEventListener('click', () => this.#dialog.close());
     byId('help-open').addEventListener('click', (event) => {
       (event.currentTarget as HTMLElement).blur();
@@ -17,11 +18,13 @@ export class Help {
     });
   }
 
-  /** Shows the keys of this kind of machine. */
-  show(motion: Motion): void {
-    if (motion === this.#motion) return;
-    this.#motion = motion;
-    for (const id of ['keys', 'help-keys']) byId(id).replaceChildren(...keysOf(motion).map(row));
+  /** Shows the keys of this kind of machine, and those that are `assigned` to its own controls. */
+  show(motion: Motion, assigned: readonly KeyLine[]): void {
+    const lines = [...keysOf(motion), ...assigned];
+    const shown = JSON.stringify(lines);
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    for (const id of ['keys', 'help-keys']) byId(id).replaceChildren(...lines.map(row));
   }
 
   toggle(): void {
