@@ -346,7 +346,7 @@ const DATAGRAMS_MAX: usize = 32;
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::{Arc, LazyLock, Mutex};
 
     use tautline_guard::description::Action;
     use tautline_guard::{Fault, PERIOD};
@@ -363,7 +363,14 @@ mod tests {
         moved_until: Instant,
     }
 
+    /// Lights and horn of a car.
+    static LAMPS: LazyLock<[Item; 6]> = LazyLock::new(|| Action::of_car().map(Item::Action));
+
     impl Machine for Cart {
+        fn description(&self) -> &[Item] {
+            &*LAMPS
+        }
+
         fn period(&self) -> Duration {
             PERIOD
         }
@@ -385,6 +392,10 @@ mod tests {
     struct Failing(Arc<Mutex<Controls>>);
 
     impl Machine for Failing {
+        fn description(&self) -> &[Item] {
+            &*LAMPS
+        }
+
         fn period(&self) -> Duration {
             PERIOD
         }
@@ -403,8 +414,7 @@ mod tests {
 
     /// Returns the follower of a car, which declares its lights.
     fn follower() -> Follower {
-        let items = Action::of_car().map(Item::Action).to_vec();
-        Follower::new(Settings::default(), items, Instant::ZERO)
+        Follower::new(Settings::default(), LAMPS.to_vec(), Instant::ZERO)
     }
 
     fn at(millis: u64) -> Instant {
@@ -561,6 +571,52 @@ mod tests {
             follower.handle(&control(follower.controls, at(source)), at(now));
             assert_eq!(follower.controls(&state, at(now)).throttle, 0.6);
         }
+    }
+
+    #[test]
+    fn a_request_reaches_the_machine_once_and_is_answered() {
+        /// A machine that accepts its first request alone, and counts them.
+        struct Docking(Vec<u8>);
+
+        impl Machine for Docking {
+            fn period(&self) -> Duration {
+                PERIOD
+            }
+
+            fn state(&mut self, _now: Instant) -> MachineState {
+                MachineState::default()
+            }
+
+            fn apply(&mut self, _controls: &Controls, _now: Instant) -> Result<(), Fault> {
+                Ok(())
+            }
+
+            fn request(&mut self, action: u8, _now: Instant) -> bool {
+                self.0.push(action);
+                self.0.len() == 1
+            }
+        }
+
+        let (guard, address) = guard();
+        let mut served = Served::new(Docking(vec![]), &address, Settings::default(), at(0));
+        let mut counter = Sender::default();
+        let mut buffer = [0; MachineState::BYTES];
+        let mut turn = |millis, request| {
+            served.turn(|| at(millis));
+            let (_, machine) = guard.receive(&mut buffer).expect("loopback delivers at once");
+            let (state, _) = tautline_guard::frame::decode::<MachineState>(&buffer).unwrap();
+            let control = Control { request, ..control(Controls::default(), at(millis)) };
+            assert!(guard.send(&counter.encode(&control), &machine));
+            (state.answered, served.machine.0.clone())
+        };
+        let dock = Some(Request { number: 7, action: 3 });
+        assert_eq!(turn(0, dock), (None, vec![]));
+        let accepted = Some(Answered { number: 7, is_accepted: true });
+        assert_eq!(turn(10, dock), (accepted, vec![3]));
+        assert_eq!(turn(20, dock), (accepted, vec![3]), "the frame came again");
+        turn(30, Some(Request { number: 8, action: 3 }));
+        let refused = Some(Answered { number: 8, is_accepted: false });
+        assert_eq!(turn(40, None), (refused, vec![3, 3]));
     }
 
     #[test]
