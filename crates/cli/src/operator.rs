@@ -19,7 +19,7 @@ use crate::stop;
 /// Run the operator's side: downlink, commands and the browser console.
 ///
 /// Every flag can also be set in the TOML file under the same name, with _ for -. The sections
-/// [transport], [deliver] and [vehicles] (public keys of vehicles, by name) of the file have no
+/// [transport], [[topics]], [deliver] and [vehicles] (public keys of vehicles, by name) of the file have no
 /// flag.
 #[derive(Debug, Args)]
 pub(crate) struct Operator {
@@ -153,7 +153,10 @@ pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let mut config: Config = load(file)?;
     let files = [&mut config.console_certificate, &mut config.console_certificate_key];
     let programs = config.deliver.values_mut().filter_map(Address::path_mut);
-    let paths = files.into_iter().flatten().chain(programs).chain([&mut config.key]);
+    let topics = config.topics.iter_mut();
+    let topics = topics.flat_map(|topic| [topic.listen.path_mut(), topic.schema.as_mut()]);
+    let paths = files.into_iter().flatten().chain(programs).chain(topics.flatten());
+    let paths = paths.chain([&mut config.key]);
     beside(file, paths);
     Folders::of(file).keep(&mut config.record);
     Ok(config)

@@ -20,7 +20,7 @@ use crate::{stop, view};
 /// Run the vehicle's side: camera, uplink, and proposals to the guard.
 ///
 /// Every flag can also be set in the TOML file under the same name, with _ for -. The sections
-/// [transport], [camera_geometry], [[topics]] and [people] of the file have no flag.
+/// [transport], [camera_geometry], [[topics]], [deliver] and [people] of the file have no flag.
 #[derive(Debug, Args)]
 pub(crate) struct Vehicle {
     /// TOML file with any of these settings; flags and environment variables override it
@@ -127,6 +127,7 @@ pub(crate) fn settings(file: Option<&Path>) -> anyhow::Result<Config> {
     let topics = config.topics.iter_mut();
     let topics = topics.flat_map(|topic| [topic.listen.path_mut(), topic.schema.as_mut()]);
     beside(file, topics.flatten());
+    beside(file, config.deliver.values_mut().filter_map(Address::path_mut));
     beside(file, [&mut config.key]);
     let folders = Folders::of(file);
     folders.keep([config.epoch.as_mut(), config.orders.as_mut()].into_iter().flatten());

@@ -11,6 +11,7 @@ use tautline_net::Local;
 use tautline_net::control::Host;
 use tautline_net::datagram::Address;
 use tautline_net::settings::{Faults, one_or_several};
+use tautline_net::topics::Topic;
 use tautline_transport::crypto::PublicKey;
 use tautline_units::Bounded;
 
@@ -74,6 +75,8 @@ pub struct Config {
     pub record: Option<PathBuf>,
     /// Addresses of local programs, by topic; a program gets each unit of its topic as a datagram.
     pub deliver: BTreeMap<String, Address>,
+    /// Topics of other programs to carry to the vehicle.
+    pub topics: Vec<Topic>,
     /// Control address of a link emulator, if there is one.
     pub emulator: Option<SocketAddr>,
     /// Time that a slice waits for an earlier missing one before the loss is reported to the
@@ -126,6 +129,7 @@ impl Default for Config {
             metrics: None,
             record: None,
             deliver: BTreeMap::new(),
+            topics: Vec::new(),
             emulator: None,
             reorder_ms: 30,
             transport: tautline_transport::Config::default(),
@@ -159,6 +163,7 @@ impl Config {
             "tls_advertise needs a link over TLS: give the address to listen on with --tls"
                 .to_owned()
         });
+        faults.of(Topic::validate(&self.topics));
         faults.of(Bounded::new("reorder_ms", self.reorder_ms as f64, 0.0..=500.0).check());
         for name in &self.console_names {
             // Behind a proxy a name may have a path, for the printed address.

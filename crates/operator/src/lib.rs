@@ -81,6 +81,7 @@ pub async fn run(
     let recorders = (recorder, trips);
     let mut reception =
         Reception::new(&config, recorders, hub.clone(), shared.clone(), latest.clone(), clock);
+    let sent = reception.sent();
     // Links over TLS to a relay are possible whether this end listens for TLS or not.
     let tls = Some(Tls { identity: identity.clone(), listen: config.tls });
     let driver =
@@ -107,6 +108,7 @@ pub async fn run(
     let ended = tokio::select! {
         () = &mut stop => Ok(()),
         refused = meet => refused,
+        error = tautline_net::topics::serve(&config.topics, driver.handle(), &sent, clock) => Err(error),
         failed = console::serve(listener, access, hub.clone(), beside) => failed,
         failed = serve(apart) => failed,
         never = requests.serve(input, &hub, &shared, &latest, clock) => match never {},

@@ -19,6 +19,7 @@ use tautline_net::clock::Clock;
 use tautline_net::driver::{Drops, Output};
 use tautline_net::metrics::{Labels, Page};
 use tautline_net::stats::{self, Latest};
+use tautline_net::topics;
 use tautline_transport::channel::Descriptor;
 use tautline_transport::relay::LegView;
 use tautline_transport::{ChannelNumber, Event, Session, link};
@@ -44,6 +45,8 @@ pub(crate) struct Reception {
     media_deadline: Duration,
     canvas: Canvas,
     topics: Topics,
+    /// Counters of the topics of this machine's programs.
+    sent: Arc<topics::Counters>,
     recorder: Option<Recorder>,
     trips: Option<RoundTripLog>,
     hub: Arc<Hub>,
@@ -78,6 +81,7 @@ impl Reception {
             media_deadline: config.transport.media_deadline,
             canvas: Canvas::default(),
             topics: Topics::new(&config.deliver),
+            sent: Arc::default(),
             recorder,
             trips,
             hub,
@@ -90,6 +94,11 @@ impl Reception {
             snapshot_at: Instant::ZERO,
             units_bytes: 0,
         }
+    }
+
+    /// Returns the counters of the topics of this machine's programs.
+    pub(crate) fn sent(&self) -> Arc<topics::Counters> {
+        self.sent.clone()
     }
 
     /// Handles one output of the event loop, and then publishes the strips' reports and keyframe
@@ -106,8 +115,10 @@ impl Reception {
         }
         match output {
             Output::Event(event, session) => self.handle_event(event, session),
-            // The next unit supersedes it.
-            Output::Refused(..) => {}
+            // The next unit of a built-in channel supersedes it.
+            Output::Refused(channel, unit, why) => {
+                self.sent.handle_refused(channel, ByteCount::of(unit), why, self.clock.now());
+            }
             Output::Tick(session, legs, drops) => {
                 self.show_due(session);
                 self.judge(session);
@@ -396,7 +407,7 @@ impl Reception {
                 self.trips.as_ref().map_or(0, RoundTripLog::dropped),
             ),
         ];
-        let drops = drops.into_iter().chain(self.topics.drops());
+        let drops = drops.into_iter().chain(self.topics.drops()).chain(self.sent.iter());
         drops.map(|(name, count)| (name.to_owned(), count)).collect()
     }
 }

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tautline_net::Programs;
 use tautline_net::channels::{self, APPLICATION_MIN};
-use tautline_net::datagram::{Address, Client};
+use tautline_net::datagram::Address;
 use tautline_transport::ChannelNumber;
 use tautline_transport::channel::Descriptor;
 use tautline_units::Instant;
@@ -14,9 +15,8 @@ use tautline_units::Instant;
 /// that get units.
 pub(crate) struct Topics {
     channels: BTreeMap<ChannelNumber, Topic>,
-    programs: BTreeMap<String, Client>,
+    programs: Programs,
     undescribed: u64,
-    undelivered: u64,
 }
 
 struct Topic {
@@ -35,13 +35,8 @@ impl Topics {
     /// Creates the state before a session's first descriptor. Each unit of a topic in `programs`
     /// goes to the program there.
     pub(crate) fn new(programs: &BTreeMap<String, Address>) -> Self {
-        let programs = programs.iter().map(|(topic, at)| (topic.clone(), Client::new(at)));
-        let mut topics = Self {
-            channels: BTreeMap::new(),
-            programs: programs.collect(),
-            undescribed: 0,
-            undelivered: 0,
-        };
+        let programs = Programs::new(programs);
+        let mut topics = Self { channels: BTreeMap::new(), programs, undescribed: 0 };
         topics.handle_new_session();
         topics
     }
@@ -76,9 +71,7 @@ impl Topics {
         if channel.get() >= APPLICATION_MIN {
             let begin = bytes[..bytes.len().min(SHOWN_BYTES_MAX)].to_vec();
             topic.newest = Some(Newest { at: now, length: bytes.len(), begin });
-            if let Some(program) = self.programs.get_mut(&topic.descriptor.topic) {
-                self.undelivered += u64::from(!program.send(bytes));
-            }
+            self.programs.send(&topic.descriptor.topic, bytes);
         }
         Some(topic.descriptor.clone())
     }
@@ -95,7 +88,7 @@ impl Topics {
     pub(crate) fn drops(&self) -> [(&'static str, u64); 2] {
         [
             ("topics: unit before its description", self.undescribed),
-            ("topics: unit not taken by its program", self.undelivered),
+            ("topics: unit not taken by its program", self.programs.undelivered()),
         ]
     }
 }

@@ -14,13 +14,13 @@ use tautline_net::control::Host;
 use tautline_net::datagram::Address;
 use tautline_net::file;
 use tautline_net::settings::{Faults, one_or_several};
+use tautline_net::topics::Topic;
 use tautline_transport::crypto::PublicKey;
 use tautline_units::Bounded;
 use tautline_video::v4l2::{Wanted, check_device};
 use tautline_video::{Backend, avc};
 
 use crate::geometry::CameraGeometry;
-use crate::topics::Topic;
 
 /// Settings of a vehicle; each field has a flag of the same name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -101,6 +101,9 @@ pub struct Config {
     pub guard: Address,
     /// Topics of other programs to carry to the operator.
     pub topics: Vec<Topic>,
+    /// Addresses of local programs, by topic of the operator; a program gets each unit of its topic
+    /// as a datagram.
+    pub deliver: BTreeMap<String, Address>,
     /// Settings of the multi-link transport.
     pub transport: tautline_transport::Config,
 }
@@ -180,6 +183,7 @@ impl Default for Config {
             metrics: None,
             guard: Address::Path(GUARD.into()),
             topics: Vec::new(),
+            deliver: BTreeMap::new(),
             transport: tautline_transport::Config::default(),
         }
     }

@@ -6,6 +6,7 @@ mod answers;
 pub mod camera;
 mod config;
 mod convert;
+mod delivery;
 pub mod ego_motion;
 pub mod encode;
 mod epochs;
@@ -23,7 +24,6 @@ mod steering;
 pub mod telemetry;
 mod threads;
 pub mod ticks;
-pub mod topics;
 pub mod uplink;
 mod video_uplink;
 
@@ -38,7 +38,7 @@ use tautline_net::clock::Clock;
 use tautline_net::driver::{Driver, Handle};
 use tautline_net::metrics;
 use tautline_net::stats::Latest;
-use tautline_net::unavailable;
+use tautline_net::topics;
 use tautline_transport::crypto::Identity;
 use tautline_units::Instant;
 use tokio::time::{MissedTickBehavior, sleep};
@@ -50,6 +50,7 @@ pub use geometry::CameraGeometry;
 pub use guard_client::Follow;
 pub use video_uplink::OpenSensor;
 
+use crate::delivery::Delivery;
 use crate::encode::{EncoderControl, Meter};
 use crate::epochs::Epochs;
 use crate::facts::Facts;
@@ -62,7 +63,6 @@ use crate::rendezvous::{Own, Rendezvous};
 use crate::steering::Steering;
 use crate::telemetry::{Recent, Reporter};
 use crate::threads::Threads;
-use crate::topics::Topics;
 use crate::video_uplink::VideoUplink;
 
 /// Runs a vehicle: proposes the operator's commands to the guard and sends the sensor's pictures.
@@ -141,7 +141,7 @@ pub async fn run(
         error = contradiction(&config, &guard_client, clock) => Err(error),
         never = see => match never {},
         never = metrics => match never {},
-        error = carry(&config, driver.handle(), &reporter, clock) => Err(error),
+        error = topics::serve(&config.topics, driver.handle(), &reporter.topics, clock) => Err(error),
         never = meet => match never {},
         never = report(reporter.clone(), driver.handle(), facts, &config, clock) => match never {},
     };
@@ -159,6 +159,7 @@ fn reporter(config: &Config, guard_client: Arc<GuardClient>, latest: Latest) -> 
         camera: Arc::new(camera::Counters::default()),
         uplink: Arc::new(uplink::Counters::default()),
         topics: Arc::default(),
+        delivery: Arc::new(Delivery::new(&config.deliver)),
         latest,
         probe: Arc::new(Probe::new(config.transport.datagram_bytes_max)),
         parts: Arc::new(Parts::default()),
@@ -197,19 +198,6 @@ async fn meet(rendezvous: &mut Rendezvous, own: &Own<'_>) -> anyhow::Error {
             }
             return error;
         }
-    }
-}
-
-/// Opens the topics of other programs once their sockets are available, and carries them.
-async fn carry(
-    config: &Config,
-    handle: Handle,
-    reporter: &Reporter,
-    clock: Clock,
-) -> anyhow::Error {
-    match unavailable::opened(async || Topics::open(&config.topics)).await {
-        Ok(topics) => match topics.carry(&handle, &reporter.topics, clock).await {},
-        Err(error) => error,
     }
 }
 

@@ -12,18 +12,19 @@ use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::metrics::{Labels, Page, Unit};
 use tautline_net::stats::{self, History, Latest};
+use tautline_net::topics;
 use tautline_units::{Bitrate, Instant};
 use tautline_video::Origin;
 
 use crate::camera;
 use crate::convert;
+use crate::delivery::Delivery;
 use crate::encode::{EncoderControl, Meter};
 use crate::guard_client::{GuardClient, Heard};
 use crate::orders;
 use crate::parts::Parts;
 use crate::probe::{Health, Probe};
 use crate::readiness::{Met, Requirement};
-use crate::topics;
 use crate::uplink::{self, Uplink};
 
 /// Sources of all telemetry.
@@ -41,6 +42,8 @@ pub struct Reporter {
     pub uplink: Arc<uplink::Counters>,
     /// Counters of other programs' topics.
     pub topics: Arc<topics::Counters>,
+    /// Receivers of the operator's topics.
+    pub(crate) delivery: Arc<Delivery>,
     /// Newest snapshot of this end.
     pub latest: Latest,
     /// Follower of a packet-size probe that an operator runs.
@@ -164,6 +167,7 @@ impl Reporter {
             latest: self.latest.clone(),
             met: self.met.clone(),
             topics: self.topics.clone(),
+            delivery: self.delivery.clone(),
         }
     }
 
@@ -297,7 +301,8 @@ impl Reporter {
             ("uplink: command malformed", count(&self.uplink.commands_malformed)),
             ("uplink: message malformed", count(&self.uplink.others_malformed)),
         ];
-        let drops = drops.into_iter().chain(self.topics.iter()).chain(self.orders.refused());
+        let drops = drops.into_iter().chain(self.topics.iter()).chain(self.delivery.drops());
+        let drops = drops.chain(self.orders.refused());
         drops.map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
@@ -411,7 +416,9 @@ const THIN: Bitrate = Bitrate::from_kbps(600);
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use tautline_guard::identity::Tick;
+
     use tautline_guard::{Config, Guard, Input};
     use tautline_message::snapshot::End;
     use tautline_message::{Snapshot, StatusFrame};
@@ -428,6 +435,7 @@ mod tests {
             camera: Arc::default(),
             uplink: Arc::default(),
             topics: Arc::default(),
+            delivery: Arc::new(Delivery::new(&BTreeMap::new())),
             latest: Latest::of(End::Vehicle),
             probe: Arc::new(Probe::new(ByteCount::new(1_200))),
             parts: Arc::default(),

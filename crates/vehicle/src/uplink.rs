@@ -9,15 +9,16 @@ use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::driver::Output;
 use tautline_net::stats::Latest;
+use tautline_net::topics;
 use tautline_transport::{ChannelNumber, Event, Session};
 use tautline_units::ByteCount;
 use tautline_video::Slice;
 
+use crate::delivery::Delivery;
 use crate::encode::EncoderControl;
 use crate::guard_client::GuardClient;
 use crate::probe::Probe;
 use crate::readiness::Met;
-use crate::topics;
 
 /// Dispatcher of the event loop's output to the guard and the encoders.
 pub struct Uplink {
@@ -29,6 +30,7 @@ pub struct Uplink {
     pub(crate) latest: Latest,
     pub(crate) met: Arc<Met>,
     pub(crate) topics: Arc<topics::Counters>,
+    pub(crate) delivery: Arc<Delivery>,
 }
 
 /// Counters of malformed units.
@@ -71,6 +73,7 @@ impl Uplink {
                 self.guard_client.handle_new_session(Some(*session.peer()));
                 self.probe.handle_new_session();
                 self.control.handle_new_session();
+                self.delivery.handle_new_session();
             }
             Event::Unit { channel, bytes, .. } => self.handle_unit(channel, &bytes, session),
             Event::Budget { media, shown } => {
@@ -85,6 +88,7 @@ impl Uplink {
             }
             Event::Announced { channel, descriptor } => {
                 tracing::info!(?channel, topic = descriptor.topic, "announced");
+                self.delivery.handle_described(channel, descriptor.topic);
             }
         }
     }
@@ -99,7 +103,7 @@ impl Uplink {
                 .map(|question| self.probe.handle_question(&question, self.clock.now()))
                 .err(),
             // An operator sends on no other built-in channel.
-            _ => return,
+            _ => return self.delivery.handle_unit(channel, bytes),
         };
         if let Some(error) = malformed {
             tracing::debug!(%error, ?channel, "a malformed unit");

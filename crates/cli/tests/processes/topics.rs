@@ -14,6 +14,45 @@ use crate::setup::{Running, init, tautline};
 use crate::tries::tried;
 
 #[test]
+fn a_topic_of_the_operators_program_reaches_the_vehicles() {
+    tried(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let free = free_port(Ipv4Addr::LOCALHOST.into()).expect("a port");
+        let output = init(folder.path(), &["mine", "--switchboard", &free.to_string()]);
+        assert!(output.status.success(), "{output:?}");
+        // Paths in the settings are relative to them.
+        let listen =
+            "\n[[topics]]\ntopic = \"/goal\"\nlisten = \"./goal.sock\"\nrate_cap_kbps = 20\n";
+        append(&folder.path().join("mine/operator/operator.toml"), listen);
+        let deliver = "\n[deliver]\n\"/goal\" = \"./goal.sock\"\n";
+        append(&folder.path().join("mine/vehicle/vehicle.toml"), deliver);
+        let program = UnixDatagram::bind(folder.path().join("mine/vehicle/goal.sock"));
+        let program = program.expect("a path of ours");
+        program.set_read_timeout(Some(Duration::from_millis(50))).expect("a time limit");
+        let mut running = Running(Vec::new());
+        for (role, more) in [
+            ("switchboard", &[][..]),
+            ("vehicle", &[]),
+            ("operator", &["--console", "127.0.0.1:0", "--link", "127.0.0.1:0"]),
+        ] {
+            let mut command = tautline(folder.path());
+            command.args([role, "--config", &format!("mine/{role}/{role}.toml")]).args(more);
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            running.0.push(command.spawn().expect("our own binary"));
+        }
+        let goal = UnixDatagram::unbound().expect("a socket");
+        let mut unit = [0; 64];
+        let length = (0..600).find_map(|number: u32| {
+            let to = folder.path().join("mine/operator/goal.sock");
+            let _ = goal.send_to(format!("goal {number}").as_bytes(), to);
+            program.recv(&mut unit).ok()
+        });
+        let unit = &unit[..length.expect("a unit within half a minute")];
+        assert!(unit.starts_with(b"goal "), "{unit:?}");
+    });
+}
+
+#[test]
 fn a_topic_of_another_program_is_carried_recorded_and_handed_on() {
     tried(|| {
         let folder = tempfile::tempdir().expect("a folder");

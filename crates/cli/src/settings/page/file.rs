@@ -72,7 +72,7 @@ pub(super) const FILES: &[File] = &[
         command: "operator",
         check: |text| check(text, tautline_operator::Config::validate),
         bases: || vec![OPERATOR.into()],
-        parts: &[part("", "operator/src/config.rs", "Config", "")],
+        parts: &[part("", "operator/src/config.rs", "Config", ""), TOPICS],
     },
     File {
         command: "guard",
@@ -120,6 +120,12 @@ const OPERATOR: &str =
     "switchboard_key = 'ea4a6c63e29c520abef5507b132ec5f9954776aebebe7b92421eea691446d22c'";
 const RELAY: &str = OPERATOR;
 
+const TOPICS: Part = part(
+    "topics",
+    "net/src/topics.rs",
+    "Topic",
+    "[[topics]]\ntopic = '/scan'\nlisten = '/run/scan'\nrate_cap_kbps = 200",
+);
 const TRANSPORT: &str = "[transport]\n[transport.protect]\n[transport.rate]\n";
 const VEHICLE_PARTS: &[Part] = &[
     part("", "vehicle/src/config.rs", "Config", ""),
@@ -130,12 +136,7 @@ const VEHICLE_PARTS: &[Part] = &[
         "[camera_geometry]\nheight_m = 1.4\npitch_degrees = 3.0\nfield_of_view_degrees = 70.0\n\
          to_front_m = 2.1\nto_rear_axle_m = 1.35\nwidth_m = 1.8\nwheelbase_m = 2.6",
     ),
-    part(
-        "topics",
-        "vehicle/src/topics.rs",
-        "Topic",
-        "[[topics]]\ntopic = '/scan'\nlisten = '/run/scan'\nrate_cap_kbps = 200",
-    ),
+    TOPICS,
     part("transport", "transport/src/config.rs", "Config", TRANSPORT),
     part("transport.protect", "transport/src/protect.rs", "Config", TRANSPORT),
     part("transport.rate", "transport/src/rate/config.rs", "Config", TRANSPORT),

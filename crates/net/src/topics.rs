@@ -1,5 +1,5 @@
-//! Topics of other programs: datagrams on a topic's socket go to the operator on the topic's
-//! channel.
+//! Topics of other programs: datagrams on a topic's socket go to the other end of the session on
+//! the topic's channel.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::channels::{self, APPLICATION_MIN};
+use crate::clock::Clock;
+use crate::datagram::{Address, Sender, Server};
+use crate::driver::Handle;
+use crate::settings::Faults;
+use crate::{LogLimit, RateBound, file, unavailable};
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
-use tautline_net::channels::{self, APPLICATION_MIN};
-use tautline_net::clock::Clock;
-use tautline_net::datagram::{Address, Sender, Server};
-use tautline_net::driver::Handle;
-use tautline_net::settings::Faults;
-use tautline_net::{LogLimit, RateBound, file};
 use tautline_transport::channel::{self, Channel, Descriptor};
 use tautline_transport::{ChannelNumber, SendError};
 use tautline_units::{Bitrate, Bounded, ByteCount, Instant};
@@ -113,7 +113,7 @@ enum Why {
 impl Counters {
     /// Records that a unit of a topic was refused: counts it by reason, and keeps it for the answer
     /// to its program in place of an earlier one. Ignores the channels that are no topic.
-    pub(crate) fn handle_refused(
+    pub fn handle_refused(
         &self,
         channel: ChannelNumber,
         bytes: ByteCount,
@@ -139,7 +139,7 @@ impl Counters {
     }
 
     /// Returns every count of dropped units with its name.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let counts = [
             ("topics: unit refused by the event loop", &self.refused),
             ("topics: unit too large for the links", &self.too_large),
@@ -170,11 +170,13 @@ impl Why {
 }
 
 /// Topics of other programs, with their open sockets.
-pub(crate) struct Topics {
+#[derive(Debug)]
+struct Topics {
     sources: Vec<Source>,
 }
 
 /// Socket of one topic, and its latest sender.
+#[derive(Debug)]
 struct Source {
     channel: Channel,
     server: Server,
@@ -202,13 +204,27 @@ impl Source {
     }
 }
 
+/// Opens the sockets of the topics once they are available, and carries the units of their
+/// programs, forever; returns the error of settings that cannot be opened.
+pub async fn serve(
+    topics: &[Topic],
+    handle: Handle,
+    counters: &Counters,
+    clock: Clock,
+) -> anyhow::Error {
+    match unavailable::opened(async || Topics::open(topics)).await {
+        Ok(topics) => match topics.carry(&handle, counters, clock).await {},
+        Err(error) => error,
+    }
+}
+
 impl Topics {
     /// Opens the socket of each topic.
     ///
     /// # Errors
     /// Returns one line that names the socket that is in use, the schema that cannot be read, or
     /// the excess of all schemas over 6 KiB.
-    pub(crate) fn open(topics: &[Topic]) -> anyhow::Result<Self> {
+    fn open(topics: &[Topic]) -> anyhow::Result<Self> {
         let open = |(number, topic): (usize, &Topic)| {
             let server = Server::open(&topic.listen).with_context(|| named_so(topic))?;
             let deadline = Duration::from_millis(topic.deadline_ms);
@@ -227,13 +243,8 @@ impl Topics {
         Ok(Self { sources })
     }
 
-    /// Forwards the programs' units to the operator, and answers refused ones, forever.
-    pub(crate) async fn carry(
-        mut self,
-        handle: &Handle,
-        counters: &Counters,
-        clock: Clock,
-    ) -> Infallible {
+    /// Forwards the programs' units to the other end, and answers refused ones, forever.
+    async fn carry(mut self, handle: &Handle, counters: &Counters, clock: Clock) -> Infallible {
         if self.sources.is_empty() {
             return std::future::pending().await;
         }
@@ -269,7 +280,7 @@ impl Topic {
     ///
     /// # Errors
     /// Returns a line for each fault, with the topic's name.
-    pub(crate) fn validate(topics: &[Self]) -> anyhow::Result<()> {
+    pub fn validate(topics: &[Self]) -> anyhow::Result<()> {
         let mut faults = Faults::default();
         faults.of(Bounded::size("topics", topics.len(), 0..=TOPICS_MAX, "entries").check());
         let ours: Vec<Channel> = channels::all().into();
@@ -359,9 +370,9 @@ mod tests {
     use std::fs;
     use std::sync::{Arc, mpsc};
 
-    use tautline_net::Local;
-    use tautline_net::datagram::Client;
-    use tautline_net::driver::{Driver, Output};
+    use crate::Local;
+    use crate::datagram::Client;
+    use crate::driver::{Driver, Output};
 
     use super::*;
 
