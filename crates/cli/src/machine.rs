@@ -116,6 +116,7 @@ struct Shown {
     speed: AtomicU64,
     sideways_speed: AtomicU64,
     yaw_rate: AtomicU64,
+    turned: AtomicU64,
     odometer: AtomicU64,
     brake: AtomicU64,
     parking_brake: AtomicBool,
@@ -126,6 +127,10 @@ struct Shown {
 struct Watched {
     machine: SomeMachine,
     shown: Arc<Shown>,
+    /// Radians turned, to either side.
+    turned: f64,
+    /// Time of the newest state; `None` before the first.
+    seen_at: Option<Instant>,
 }
 
 /// A simulated machine of any kind.
@@ -150,7 +155,7 @@ impl Simulated {
         set(&mut config.metrics, self.metrics.map(Some));
         right(config.validate())?;
         let shown = Arc::new(Shown::default());
-        let machine = Watched { machine: config.machine(), shown: shown.clone() };
+        let machine = Watched::new(config.machine(), shown.clone());
         let control_timeout = Duration::from_millis(config.control_timeout_ms);
         let settings = serve::Settings { control_timeout, ..serve::Settings::default() };
         let stop = Arc::new(AtomicBool::new(false));
@@ -228,6 +233,8 @@ impl Shown {
         page.gauge("sideways_speed", other("metres_per_second"), "Speed to the left", sideways);
         let yaw_rate = number(&self.yaw_rate);
         page.gauge("yaw_rate", other("radians_per_second"), "Turn to the left", yaw_rate);
+        let turned = number(&self.turned);
+        page.gauge("turned", other("radians"), "Radians turned, to either side", turned);
         page.gauge("odometer", other("metres"), "Metres driven", number(&self.odometer));
         page.gauge("brake", other("ratio"), "Service brake as applied", number(&self.brake));
         let parking = flag(&self.parking_brake);
@@ -254,6 +261,12 @@ impl SomeMachine {
     }
 }
 
+impl Watched {
+    fn new(machine: SomeMachine, shown: Arc<Shown>) -> Self {
+        Self { machine, shown, turned: 0.0, seen_at: None }
+    }
+}
+
 impl Machine for Watched {
     fn period(&self) -> Duration {
         match &self.machine {
@@ -264,11 +277,14 @@ impl Machine for Watched {
 
     fn state(&mut self, now: Instant) -> MachineState {
         let state = self.machine.as_machine().state(now);
+        let passed = self.seen_at.replace(now).map_or(Duration::ZERO, |seen_at| now.since(seen_at));
+        self.turned += f64::from(state.yaw_rate.abs()) * passed.as_secs_f64();
         let show =
             |shown: &AtomicU64, number: f64| shown.store(number.to_bits(), Ordering::Relaxed);
         show(&self.shown.speed, state.speed.into());
         show(&self.shown.sideways_speed, state.sideways_speed.into());
         show(&self.shown.yaw_rate, state.yaw_rate.into());
+        show(&self.shown.turned, self.turned);
         show(&self.shown.odometer, self.machine.odometer());
         state
     }

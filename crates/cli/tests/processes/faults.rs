@@ -12,6 +12,7 @@ mod operator;
 pub(crate) mod remote;
 pub(crate) mod rig;
 mod thread;
+mod twisted;
 
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;

@@ -205,6 +205,7 @@ impl Network {
 
     fn place(&self) -> Place {
         Place {
+            relay: None,
             here: Ipv4Addr::new(10, 9, 0, 1),
             vehicle_at: "0.0.0.0:0",
             network_of: Some(self.holder.id()),

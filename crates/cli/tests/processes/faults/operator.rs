@@ -2,14 +2,15 @@
 //! complete picture.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tautline_guard::Mode;
 use tautline_guard::frame::{DeadMan, Status};
+use tautline_guard::{Mode, Twist};
 use tautline_message::{Act, Command, Control, Deed, Held, Telemetry};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
@@ -29,6 +30,7 @@ pub(crate) struct Operator {
     told: Arc<Mutex<Told>>,
     delays: Arc<Mutex<Vec<Delays>>>,
     stop: Arc<AtomicBool>,
+    is_killed: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -43,6 +45,9 @@ pub(crate) struct Delays {
 #[derive(Clone, Copy, Default)]
 struct Wanted {
     throttle: f32,
+    twist: Twist,
+    /// Number of the emergency stop; 0 for none.
+    emergency_stop: u32,
     is_arming: bool,
 }
 
@@ -64,18 +69,22 @@ impl Operator {
         place: &Place,
     ) -> Self {
         let (wanted, told) = (Arc::<Mutex<Wanted>>::default(), Arc::<Mutex<Told>>::default());
-        let stop = Arc::<AtomicBool>::default();
+        let (stop, is_killed) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         let mut seat = Seat::new(own, vehicle.public(), place);
         let delays = seat.delays.clone();
         let thread = {
             let (wanted, told, stop) = (wanted.clone(), told.clone(), stop.clone());
+            let is_killed = is_killed.clone();
             std::thread::spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                let runtime = runtime.expect("the system gives one");
                 let work = seat.sit(&switchboard, switchboard_key, &wanted, &told, &stop);
-                runtime.expect("the system gives one").block_on(work);
+                runtime.block_on(async {
+                    tokio::select! { () = work => {}, () = killed(&is_killed) => {} }
+                });
             })
         };
-        Self { wanted, told, delays, stop, thread: Some(thread) }
+        Self { wanted, told, delays, stop, is_killed, thread: Some(thread) }
     }
 
     /// Returns the delays of the slices that arrived since the last call.
@@ -92,9 +101,23 @@ impl Operator {
         self.want(|wanted| wanted.throttle = throttle);
     }
 
+    pub(crate) fn twist(&self, twist: Twist) {
+        self.want(|wanted| wanted.twist = twist);
+    }
+
+    pub(crate) fn emergency_stop(&self, number: u32) {
+        self.want(|wanted| wanted.emergency_stop = number);
+    }
+
+    /// Ends it as a kill does: nothing is sent from now on, and the switchboard hears no farewell.
+    pub(crate) fn kill(&mut self) {
+        self.is_killed.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+
     /// Asks for arming until the guard has armed, unless the machine is driven.
     pub(crate) fn arm(&self) {
-        self.want(|wanted| *wanted = Wanted { throttle: 0.0, is_arming: true });
+        self.want(|wanted| *wanted = Wanted { is_arming: true, ..Wanted::default() });
         self.eventually("armed", |operator| {
             operator.guard().is_some_and(|guard| match guard.mode {
                 Mode::Armed | Mode::Driving | Mode::Limited => true,
@@ -145,6 +168,13 @@ impl Drop for Operator {
     }
 }
 
+/// Waits until the operator is killed.
+async fn killed(is_killed: &AtomicBool) {
+    while !is_killed.load(Ordering::Relaxed) {
+        tokio::time::sleep(TURN).await;
+    }
+}
+
 /// State of the thread that plays the operator.
 struct Seat {
     own: Identity,
@@ -155,6 +185,8 @@ struct Seat {
     delays: Arc<Mutex<Vec<Delays>>>,
     sequence: u64,
     act: Option<Act>,
+    /// Address that the vehicle is told in place of the driver's own; `None` without a relay.
+    advertised: Option<SocketAddr>,
     cited: u32,
     /// For each incomplete picture, the strips that have arrived: bit i stands for strip i.
     strips: BTreeMap<u32, u64>,
@@ -172,7 +204,8 @@ struct Came {
 impl Seat {
     fn new(own: Identity, vehicle: tautline_transport::crypto::PublicKey, place: &Place) -> Self {
         let (clock, (tell, events)) = (Clock::start(), channel());
-        let local = Local::Address((place.here, 0).into());
+        let port = place.relay.map_or(0, |relay| relay.to);
+        let local = Local::Address((place.here, port).into());
         let listen = place.tls_port.map(|port| (place.here, port).into());
         let tls = listen.map(|listen| Tls { identity: own.clone(), listen: Some(listen) });
         let driver = Driver::spawn_with(&[local], tls, clock, move |output| {
@@ -190,6 +223,7 @@ impl Seat {
             delays: Arc::default(),
             sequence: 0,
             act: None,
+            advertised: place.relay.map(|relay| (place.here, relay.from).into()),
             cited: 0,
             strips: BTreeMap::new(),
             whole: 0,
@@ -248,6 +282,9 @@ impl Seat {
     }
 
     fn addresses(&self) -> Vec<String> {
+        if let Some(address) = self.advertised {
+            return vec![address.to_string()];
+        }
         let datagrams = self.driver.local_addresses().into_iter().map(Destination::Datagrams);
         let streams = self.driver.tls_address().map(Destination::Tls);
         datagrams.chain(streams).map(|destination| destination.to_string()).collect()
@@ -310,6 +347,8 @@ impl Seat {
             cited: self.cited,
             act: self.act,
             throttle: wanted.throttle,
+            twist: wanted.twist,
+            emergency_stop_number: wanted.emergency_stop,
             dead_man: DeadMan::Held,
             ..Command::default()
         };

@@ -25,6 +25,8 @@ pub(crate) struct Place {
     pub(crate) network_of: Option<u32>,
     /// Port at which the operator listens for a link over TLS.
     pub(crate) tls_port: Option<u16>,
+    /// Relay between vehicle and operator; `None` without one.
+    pub(crate) relay: Option<Relay>,
     /// Folder of the switchboard's state and latency files; `None` for one with the other files.
     pub(crate) state_at: Option<PathBuf>,
 }
@@ -32,8 +34,19 @@ pub(crate) struct Place {
 impl Default for Place {
     fn default() -> Self {
         let here = Ipv4Addr::LOCALHOST;
-        Self { here, vehicle_at: "127.0.0.1:0", network_of: None, tls_port: None, state_at: None }
+        let vehicle_at = "127.0.0.1:0";
+        let (network_of, tls_port, relay, state_at) = (None, None, None, None);
+        Self { here, vehicle_at, network_of, tls_port, relay, state_at }
     }
+}
+
+/// Ports of an emulated link between vehicle and operator.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Relay {
+    /// Port at which the link listens for the vehicle.
+    pub(crate) from: u16,
+    /// Port of the operator.
+    pub(crate) to: u16,
 }
 
 /// Vehicle and switchboard as real processes, and an operator played by the test who sees every
@@ -42,6 +55,8 @@ pub(crate) struct Remote {
     pub(crate) operator: Operator,
     pub(crate) vehicle: Child,
     pub(crate) switchboard: Child,
+    /// Emulated link between vehicle and operator; `None` without one.
+    pub(crate) relay: Option<Child>,
     /// Address of the switchboard.
     pub(crate) address: String,
     folder: PathBuf,
@@ -153,6 +168,7 @@ impl Remote {
         Self {
             switchboard: start(tautline(), "switchboard", &known),
             vehicle: start(tautline_in(place.network_of), "vehicle", &settings),
+            relay: place.relay.map(|relay| emulate(place.here, relay)),
             operator: Operator::start(operator, &vehicle, at.clone(), switchboard.public(), place),
             address: at,
             folder: folder.to_owned(),
@@ -233,12 +249,21 @@ fn start(mut command: Command, name: &str, settings: &Path) -> Child {
 
 impl Drop for Remote {
     fn drop(&mut self) {
-        for child in [&mut self.vehicle, &mut self.switchboard] {
+        for child in [&mut self.vehicle, &mut self.switchboard].into_iter().chain(&mut self.relay) {
             signal(child.id(), "CONT");
             let _ = child.kill();
             let _ = child.wait();
         }
     }
+}
+
+/// Starts the emulated link of a local network.
+fn emulate(here: Ipv4Addr, relay: Relay) -> Child {
+    let mut command = tautline();
+    command.args(["emulate", "--preset", "lan", "--links", "1", "--listen"]);
+    command.arg(format!("{here}:{}", relay.from)).arg("--target");
+    command.arg(format!("{here}:{}", relay.to)).stdout(Stdio::null());
+    command.spawn().expect("our own binary")
 }
 
 /// Name of the vehicle.

@@ -18,10 +18,13 @@ use tautline_guard::{Controls, Mode, PERIOD};
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Client};
 use tautline_net::{free_port, realtime};
+use tautline_testtrack::Kind;
 
 /// Deviations from the guard's ordinary settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
+    /// Kind of the simulated machine, for which the guard has its settings.
+    pub(crate) kind: Kind,
     /// Flags of the car; `None` without a car, if another machine connects.
     pub(crate) car: Option<Vec<&'static str>>,
     /// Flags of a `tautline can` in place of the car; its log is the file [`CAN_LOG`].
@@ -56,6 +59,7 @@ pub(crate) enum BlackBox {
 impl Default for Setup {
     fn default() -> Self {
         Self {
+            kind: Kind::Car,
             car: None,
             can: None,
             machine_at: MACHINE,
@@ -195,6 +199,7 @@ impl<V> Rig<V> {
                     .arg(&at)
                     .args(["--metrics", &metrics, "--control-timeout-ms"])
                     .arg(setup.limits.silence().as_millis().to_string())
+                    .args(["--kind", name_of(setup.kind)])
                     .args(flags)
                     .spawn()
                     .expect("our own binary");
@@ -301,7 +306,8 @@ impl<V> Rig<V> {
         for _ in 0..2_000 {
             let speed = self.car("speed_metres_per_second");
             fastest = fastest.max(speed);
-            if speed == 0.0 && self.car("parking_brake") == 1.0 {
+            let turns = self.car("yaw_rate_radians_per_second");
+            if speed == 0.0 && turns == 0.0 && self.car("parking_brake") == 1.0 {
                 return (self.car("odometer_metres") - begun, fastest);
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -502,8 +508,22 @@ fn propose(
     }
 }
 
-/// Settings of the simulated car.
-const SIMULATED: &str = include_str!("../../../src/presets/simulated.toml");
+/// Returns the name of a kind of machine in settings.
+pub(crate) fn name_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Car => "car",
+        Kind::Robot => "robot",
+        Kind::Rover => "rover",
+        Kind::Cart => "cart",
+    }
+}
+
+/// Returns the guard's settings of a simulated machine, except for the limits of latency.
+fn simulated(kind: Kind) -> String {
+    let mut guard = toml::Table::try_from(kind.settings()).expect("plain numbers");
+    guard.remove("latency");
+    toml::Table::from_iter([("guard".to_owned(), guard.into())]).to_string()
+}
 
 fn start_guard(folder: &Path, setup: &Setup) -> Child {
     let settings = folder.join("guard.toml");
@@ -523,10 +543,11 @@ fn start_guard(folder: &Path, setup: &Setup) -> Child {
         }
     };
     let text = format!(
-        "vehicle = {:?}\nmachine = {:?}\nlatch = {:?}\n{key}{section}{SIMULATED}[guard.latency]\n{}",
+        "vehicle = {:?}\nmachine = {:?}\nlatch = {:?}\n{key}{section}{}[guard.latency]\n{}",
         folder.join("vehicle.sock"),
         folder.join(MACHINE),
         folder.join(setup.latch),
+        simulated(setup.kind),
         setup.limits.latency(),
     );
     std::fs::write(&settings, text).expect("a folder of ours");
