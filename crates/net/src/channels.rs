@@ -24,6 +24,11 @@ pub const SNAPSHOT: ChannelNumber = ChannelNumber::new(4);
 pub const PROBE_QUESTION: ChannelNumber = ChannelNumber::new(5);
 /// Answers of a packet-size probe: [`tautline_message::ProbeAnswer`], vehicle to operator.
 pub const PROBE_ANSWER: ChannelNumber = ChannelNumber::new(6);
+/// Axes, actions and values that the machine declares: [`tautline_message::Description`], vehicle to
+/// operator.
+pub const DESCRIPTION: ChannelNumber = ChannelNumber::new(7);
+/// Newest readings of the machine's values: [`tautline_message::Values`], vehicle to operator.
+pub const VALUES: ChannelNumber = ChannelNumber::new(8);
 /// First number for an application; lower numbers are reserved.
 pub const APPLICATION_MIN: u8 = 16;
 
@@ -52,7 +57,7 @@ pub fn open(session: &mut Session) -> Result<(), OpenError> {
 ///
 /// Commands and video have no cap. Each other cap is several times the normal rate: it bounds the
 /// traffic of a fault.
-pub fn all() -> [Channel; 7] {
+pub fn all() -> [Channel; 9] {
     let newest = |number, priority, kbps, topic, schema| Channel {
         number,
         order: Order::NewestWins,
@@ -97,6 +102,14 @@ pub fn all() -> [Channel; 7] {
             "/vehicle/probe_answer",
             schema::PROBE_ANSWER,
         ),
+        newest(
+            DESCRIPTION,
+            Priority::Telemetry,
+            256,
+            "/vehicle/machine/description",
+            schema::DESCRIPTION,
+        ),
+        newest(VALUES, Priority::Telemetry, 256, "/vehicle/machine/values", schema::VALUES),
     ]
 }
 
@@ -110,6 +123,8 @@ pub fn name(channel: ChannelNumber) -> String {
         SNAPSHOT => "snapshot".to_owned(),
         PROBE_QUESTION => "probe question".to_owned(),
         PROBE_ANSWER => "probe answer".to_owned(),
+        DESCRIPTION => "description".to_owned(),
+        VALUES => "values".to_owned(),
         other => other.to_string(),
     }
 }

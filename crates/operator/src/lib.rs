@@ -219,8 +219,8 @@ fn tell_idle(hub: &Hub, shared: &Shared, latest: &Latest, clock: Clock) {
     hub.repeat_fleet();
     let now = clock.now();
     let Some(status) = shared.idle_status(clock.unix_nanos(now), now) else { return };
-    let (own, vehicle) = (latest.snapshot(), shared.vehicle());
-    hub.set_metrics(reception::metrics(&status, hub.decoder(), &own, &vehicle));
+    let (own, vehicle, machine) = (latest.snapshot(), shared.vehicle(), shared.machine());
+    hub.set_metrics(reception::metrics(&status, hub.decoder(), &own, &vehicle, &machine));
     hub.show_status(&status.encode());
 }
 

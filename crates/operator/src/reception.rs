@@ -1,5 +1,6 @@
 //! The operator's end of the session: received units go to the console and the recorder.
 
+mod described;
 mod shared;
 
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use tautline_guard::identity::Console;
 use tautline_guard::{Fault, Mode};
 use tautline_message::snapshot::{End, ProcessStats, Value};
 use tautline_message::{
-    ClockOffset, OperatorStatus, ProbeAnswer, SessionState, Snapshot, Telemetry,
+    ClockOffset, Description, OperatorStatus, ProbeAnswer, SessionState, Snapshot, Telemetry,
+    Values,
 };
 use tautline_net::Destination;
 use tautline_net::channels;
@@ -35,6 +37,7 @@ use crate::standing::Standing;
 use crate::topics::Topics;
 use crate::watch::Watch;
 
+pub(crate) use described::DescribedMachine;
 use shared::lock;
 pub(crate) use shared::{PICK, Shared, Strips};
 
@@ -146,6 +149,7 @@ impl Reception {
                 self.shared.set_standing(Standing::new(SessionState::Established, ""));
                 *lock(&self.shared.vehicle_key) = Some(*session.peer());
                 *lock(&self.shared.vehicle) = Snapshot::empty(End::Vehicle);
+                *lock(&self.shared.machine) = DescribedMachine::default();
                 self.watched(Watch::handle_new_session);
             }
             Event::Unit { channel: channels::VIDEO, number, sent_at, bytes, .. } => {
@@ -206,7 +210,7 @@ impl Reception {
         }
     }
 
-    /// Decodes a telemetry, snapshot or probe answer, and passes it to the consoles or to the
+    /// Decodes a telemetry, snapshot, description, values or probe answer, and passes it to the consoles or to the
     /// running probe; a malformed one is counted and dropped, because a browser has no verifier.
     fn handle_unit(&mut self, channel: ChannelNumber, sent_at: Option<Instant>, bytes: &[u8]) {
         match channel {
@@ -239,6 +243,20 @@ impl Reception {
             },
             channels::PROBE_ANSWER => match ProbeAnswer::decode(bytes) {
                 Ok(answer) => self.watched(|watch| watch.handle_answer(answer)),
+                Err(_) => self.others_malformed += 1,
+            },
+            channels::DESCRIPTION => match Description::decode(bytes) {
+                Ok(description) => {
+                    self.hub.show_description(bytes);
+                    lock(&self.shared.machine).handle_description(description);
+                }
+                Err(_) => self.others_malformed += 1,
+            },
+            channels::VALUES => match Values::decode(bytes) {
+                Ok(values) => {
+                    self.hub.show_values(bytes);
+                    lock(&self.shared.machine).handle_values(values);
+                }
                 Err(_) => self.others_malformed += 1,
             },
             // A vehicle sends on no other built-in channel.
@@ -339,7 +357,9 @@ impl Reception {
         self.latest.set_process(self.process(), now);
         let snapshot = self.latest.snapshot();
         let decoder = self.hub.decoder();
-        self.hub.set_metrics(metrics(&status, decoder, &snapshot, &self.shared.vehicle()));
+        let machine = self.shared.machine();
+        let page = metrics(&status, decoder, &snapshot, &self.shared.vehicle(), &machine);
+        self.hub.set_metrics(page);
         self.hub.show_status(&status.encode());
         if now.since(self.snapshot_at) >= SNAPSHOT_INTERVAL {
             self.snapshot_at = now;
@@ -425,12 +445,13 @@ fn stands_still(status: &Status) -> bool {
 }
 
 /// Returns the metrics page: the state of the session, the missing prerequisite of a drive, the
-/// page's decoder, this end's latest values, and the vehicle's drop counts.
+/// page's decoder, this end's latest values, the vehicle's drop counts, and the machine's values.
 pub(crate) fn metrics(
     status: &OperatorStatus,
     decoder: Option<Decoder>,
     own: &Snapshot,
     vehicle: &Snapshot,
+    machine: &DescribedMachine,
 ) -> String {
     let mut page = Page::new("tautline_operator");
     let established = f64::from(status.session_state == SessionState::Established);
@@ -446,6 +467,7 @@ pub(crate) fn metrics(
     stats::add_to(&mut page, own);
     let drops = vehicle.drops().map(|(name, count)| (Labels::of("name", name), count));
     page.counters("vehicle_drops", None, "Drops by name, as last reported by the vehicle", drops);
+    machine.add_to(&mut page);
     page.finish()
 }
 
@@ -483,7 +505,7 @@ mod tests {
         let empty = Snapshot::empty(End::Operator);
         let page = |shared: &Shared, decoder| {
             let status = shared.idle_status(1, Instant::from_millis(1)).expect("no session tells");
-            metrics(&status, decoder, &empty, &empty)
+            metrics(&status, decoder, &empty, &empty, &DescribedMachine::default())
         };
         let waits = |page: &str, what: &str| {
             page.contains(&format!("tautline_operator_waiting_for{{what=\"{what}\"}} 1.0\n"))

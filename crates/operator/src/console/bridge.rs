@@ -352,6 +352,16 @@ impl Hub {
         self.show(kind::SNAPSHOT, bytes);
     }
 
+    /// Shows the encoded description of the vehicle's machine to all consoles.
+    pub(crate) fn show_description(&self, bytes: &[u8]) {
+        self.show(kind::DESCRIPTION, bytes);
+    }
+
+    /// Shows the encoded values of the vehicle's machine to all consoles.
+    pub(crate) fn show_values(&self, bytes: &[u8]) {
+        self.show(kind::VALUES, bytes);
+    }
+
     /// Shows the topics of other programs, as JSON, to all consoles.
     pub(crate) fn show_topics(&self, json: &[u8]) {
         self.show(kind::TOPICS, json);

@@ -106,6 +106,8 @@ pub(super) mod kind {
             STANDING = 7: "standing",
             TOPICS = 8: "topics",
             FLEET = 9: "fleet",
+            DESCRIPTION = 10: "description",
+            VALUES = 11: "values",
         }
         TO_OPERATOR {
             COMMAND = 1: "command",

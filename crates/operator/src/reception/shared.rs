@@ -14,6 +14,7 @@ use tautline_transport::crypto::PublicKey;
 use tautline_units::{ByteCount, Instant};
 use tokio::sync::Notify;
 
+use crate::reception::described::DescribedMachine;
 use crate::standing::Standing;
 use crate::watch::Watch;
 
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     pub(super) emulated_links: Mutex<Vec<EmulatedLink>>,
     /// Latest snapshot of the vehicle; empty before a session's first.
     pub(super) vehicle: Mutex<Snapshot>,
+    /// Newest description and values of the vehicle's machine; empty before a session's first.
+    pub(super) machine: Mutex<DescribedMachine>,
     /// Observations of the running probe; `None` while none runs.
     pub(super) watch: Mutex<Option<Watch>>,
     /// Total bytes of all units sent to the vehicle since this process began.
@@ -100,6 +103,7 @@ impl Shared {
             vehicle_key: Mutex::new(None),
             emulated_links: Mutex::new(Vec::new()),
             vehicle: Mutex::new(Snapshot::empty(End::Vehicle)),
+            machine: Mutex::default(),
             watch: Mutex::new(None),
             sent_bytes: AtomicU64::new(0),
             command_age_max_ms: AtomicU64::new(default_command_age_ms()),
@@ -127,6 +131,7 @@ impl Shared {
         lock(&self.vehicle_name).clear();
         *lock(&self.vehicle_key) = None;
         *lock(&self.vehicle) = Snapshot::empty(End::Vehicle);
+        *lock(&self.machine) = DescribedMachine::default();
         *lock(&self.rests_at) = None;
         self.command_age_max_ms.store(default_command_age_ms(), Ordering::Relaxed);
         self.set_standing(Standing::new(SessionState::Waiting, PICK));
@@ -259,6 +264,11 @@ impl Shared {
     /// Returns the latest snapshot of the vehicle; an empty one before a session's first.
     pub(crate) fn vehicle(&self) -> Snapshot {
         lock(&self.vehicle).clone()
+    }
+
+    /// Returns the newest description and values of the vehicle's machine.
+    pub(crate) fn machine(&self) -> DescribedMachine {
+        lock(&self.machine).clone()
     }
 
     /// Returns whether a probe observes the session.
