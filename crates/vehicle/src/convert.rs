@@ -1,6 +1,7 @@
 //! Conversion between messages and the guard's own types.
 
 use tautline_guard::act::{Act, Agreement, Deed};
+use tautline_guard::description::ACTIONS_MAX;
 use tautline_guard::frame::{Absences, Command};
 use tautline_guard::identity::{ActNumber, Console, Stop, Tick};
 use tautline_guard::{Actions, Controls, Extra, Reported};
@@ -17,7 +18,7 @@ pub(crate) struct Asked {
 }
 
 /// Converts a command of the operator to the guard's types. An act without a console or a number,
-/// or a reset without its stop, is left out, and so is a request.
+/// a reset without its stop, or a request for an action that no machine can have, is left out.
 pub(crate) fn proposed(command: &message::Command) -> Asked {
     let controls = Controls {
         steering: command.steering,
@@ -28,7 +29,8 @@ pub(crate) fn proposed(command: &message::Command) -> Asked {
         // A page that knows no declared actions sends a car's lights and horn, which come first.
         actions: Actions::from_bits(command.signals),
         twist: command.twist,
-        ..Controls::default()
+        axes: command.axes,
+        actions: command.actions,
     };
     let console = Console::new(command.console);
     let driven = |console| Command {
@@ -51,12 +53,17 @@ pub(crate) fn proposed(command: &message::Command) -> Asked {
             message::Deed::SteeringAgrees => Deed::Steering(Agreement::Agrees),
             message::Deed::SteeringWrong => Deed::Steering(Agreement::Wrong),
             message::Deed::SteeringUnseen => Deed::Steering(Agreement::Unseen),
-            message::Deed::Request => return None,
+            message::Deed::Request => Deed::Request(action(act.stop)?),
         };
         Some(Act { console: console?, number: ActNumber::new(act.number)?, deed, age: None })
     });
     let emergency_stop = ActNumber::new(command.emergency_stop_number);
     Asked { command: console.map(driven), act, emergency_stop }
+}
+
+/// Returns the number of a declared action; `None` if no machine can have so many.
+fn action(number: u32) -> Option<u8> {
+    u8::try_from(number).ok().filter(|number| usize::from(*number) < ACTIONS_MAX)
 }
 
 /// Returns those of the machine's optional numbers that it reports, as values.
@@ -74,14 +81,16 @@ pub(crate) fn extras(extras: &[Extra]) -> impl Iterator<Item = Value> + '_ {
 
 #[cfg(test)]
 mod tests {
-    use tautline_guard::Twist;
     use tautline_guard::frame::Absence;
+    use tautline_guard::{Actions, Axes, Twist};
     use tautline_message::snapshot::{End, ProcessStats};
 
     use super::*;
 
     #[test]
     fn a_command_says_whose_it_is_or_drives_nothing() {
+        let mut axes = Axes::NONE;
+        axes.0[1] = -0.5;
         let act = message::Act { number: 3, stop: 0, deed: message::Deed::Reset };
         let command = message::Command {
             console: 7,
@@ -90,6 +99,8 @@ mod tests {
             absences: u32::MAX,
             signals: 1 | 1 << 31,
             twist: Twist { forward: 0.5, sideways: -0.25, yaw_rate: 1.5 },
+            axes,
+            actions: Actions::from_bits(5),
             ..message::Command::default()
         };
         let asked = proposed(&command);
@@ -97,6 +108,7 @@ mod tests {
         assert_eq!((driven.cited, driven.absences.iter().count()), (Tick::new(9), 5));
         assert_eq!(driven.controls.actions.iter().count(), 2);
         assert_eq!(driven.controls.twist, command.twist);
+        assert_eq!((driven.controls.axes, driven.controls.actions), (axes, command.actions));
         assert!(asked.act.is_none(), "a reset names its stop");
         // An absence that only a later build knows counts as an absence.
         for bit in 4..32 {
@@ -105,6 +117,18 @@ mod tests {
         }
         let nobody = proposed(&message::Command { console: 0, ..command });
         assert!(nobody.command.is_none());
+    }
+
+    #[test]
+    fn a_request_names_an_action_that_a_machine_can_have() {
+        let asked = |stop| {
+            let act = message::Act { number: 3, stop, deed: message::Deed::Request };
+            let command =
+                message::Command { console: 7, act: Some(act), ..message::Command::default() };
+            proposed(&command).act.map(|act| act.deed)
+        };
+        assert_eq!((asked(0), asked(31)), (Some(Deed::Request(0)), Some(Deed::Request(31))));
+        assert_eq!((asked(32), asked(256), asked(u32::MAX)), (None, None, None));
     }
 
     #[test]
