@@ -26,11 +26,10 @@ pub(crate) fn proposed(command: &message::Command) -> Asked {
         brake: command.brake,
         gear: command.gear,
         parking_brake: false,
-        // A page that knows no declared actions sends a car's lights and horn, which come first.
-        actions: Actions::from_bits(command.signals),
         twist: command.twist,
         axes: command.axes,
-        actions: command.actions,
+        // An older page knows no declared actions, and sends a car's lights and horn: the first.
+        actions: Actions::from_bits(command.signals & SIGNALS | command.actions.bits()),
     };
     let console = Console::new(command.console);
     let driven = |console| Command {
@@ -79,6 +78,9 @@ pub(crate) fn extras(extras: &[Extra]) -> impl Iterator<Item = Value> + '_ {
     values.filter(Value::is_possible).take(Extra::COUNT_MAX)
 }
 
+/// Bits of a car's lights and horn, which are the first six actions of one that declares them.
+const SIGNALS: u32 = 0b11_1111;
+
 #[cfg(test)]
 mod tests {
     use tautline_guard::frame::Absence;
@@ -97,18 +99,18 @@ mod tests {
             cited: 9,
             act: Some(act),
             absences: u32::MAX,
-            signals: 1 | 1 << 31,
+            signals: 0b1 | 1 << 31,
             twist: Twist { forward: 0.5, sideways: -0.25, yaw_rate: 1.5 },
             axes,
-            actions: Actions::from_bits(5),
+            actions: Actions::from_bits(0b100),
             ..message::Command::default()
         };
         let asked = proposed(&command);
         let driven = asked.command.unwrap();
         assert_eq!((driven.cited, driven.absences.iter().count()), (Tick::new(9), 5));
-        assert_eq!(driven.controls.actions.iter().count(), 2);
         assert_eq!(driven.controls.twist, command.twist);
-        assert_eq!((driven.controls.axes, driven.controls.actions), (axes, command.actions));
+        let both = Actions::from_bits(0b101);
+        assert_eq!((driven.controls.axes, driven.controls.actions), (axes, both));
         assert!(asked.act.is_none(), "a reset names its stop");
         // An absence that only a later build knows counts as an absence.
         for bit in 4..32 {

@@ -3,6 +3,7 @@
 mod liveness;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use tautline_transport::crypto::PublicKey;
 use tautline_units::Instant;
 
 use crate::convert;
+use crate::described::Declared;
 use crate::steering::Steering;
 use crate::ticks::Ticks;
 
@@ -53,6 +55,11 @@ pub struct GuardClient {
     /// Time of the machine's latest state that the guard passed on, in nanoseconds of the vehicle's
     /// clock; 0 before the first.
     machine_heard_at: AtomicU64,
+    /// Queue of the machine's declarations and readings; the proposing thread never waits for room.
+    declared: SyncSender<Declared>,
+    declarations: Mutex<Receiver<Declared>>,
+    /// Number of declarations and readings for which the queue had no room.
+    declared_dropped: AtomicU64,
     unsent: AtomicU64,
     refused: AtomicU64,
     skipped: AtomicU64,
@@ -147,6 +154,7 @@ impl GuardClient {
             is_pressed: false,
             is_ended: false,
         };
+        let (declared, declarations) = sync_channel(DECLARED_MAX);
         Self {
             proposed: Mutex::new(proposed),
             heard: Mutex::default(),
@@ -159,6 +167,9 @@ impl GuardClient {
             is_ending: AtomicBool::new(false),
             alive_at: AtomicU64::new(0),
             machine_heard_at: AtomicU64::new(0),
+            declared,
+            declarations: Mutex::new(declarations),
+            declared_dropped: AtomicU64::new(0),
             unsent: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             skipped: AtomicU64::new(0),
@@ -185,6 +196,9 @@ impl GuardClient {
         while !stop.load(Ordering::Relaxed) {
             let now = clock.now();
             let came = proposer.receive();
+            let entries = came.entries.into_iter().map(Declared::Entry);
+            let values = came.values.into_iter().map(Declared::Value);
+            entries.chain(values).for_each(|declared| self.hear_declared(declared));
             if let Some(frame) = came.status.and_then(|bytes| StatusFrame::read(&bytes).ok()) {
                 liveness.handle_status(frame.status());
                 self.hear(frame, &mut follow, now);
@@ -472,6 +486,24 @@ impl GuardClient {
         }
     }
 
+    /// Queues an entry of the machine's description or a reading of its values; counts it if there
+    /// is no room.
+    pub(crate) fn hear_declared(&self, declared: Declared) {
+        let is_full = self.declared.try_send(declared).is_err();
+        self.declared_dropped.fetch_add(u64::from(is_full), Ordering::Relaxed);
+    }
+
+    /// Removes and returns the machine's declarations and readings since the last call, in order.
+    pub(crate) fn take_declared(&self) -> Vec<Declared> {
+        lock(&self.declarations).try_iter().collect()
+    }
+
+    /// Returns how many declarations and readings of the machine were dropped, because this process
+    /// did not take them in time.
+    pub fn declared_dropped(&self) -> u64 {
+        self.declared_dropped.load(Ordering::Relaxed)
+    }
+
     /// Returns whether the rest of the process has been lifeless for 1 s: nothing is proposed then.
     /// False before the first sign of life.
     fn hangs(&self, now: Instant) -> bool {
@@ -517,6 +549,8 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 /// the guard: 20 missed reports. Acts are not acknowledged meanwhile, but pictures and commands
 /// continue: this is less urgent than they are.
 const HANG_MAX: Duration = Duration::from_secs(1);
+/// Length of the queue of declarations and readings: those of 0.3 s.
+const DECLARED_MAX: usize = 256;
 /// Age from which the status of guard or machine no longer counts.
 const STATUS_AGE_MAX: Duration = Duration::from_millis(500);
 /// Silence after which the machine is out of reach. Without its guard it stands within less, from

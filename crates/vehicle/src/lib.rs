@@ -7,6 +7,7 @@ pub mod camera;
 mod config;
 mod convert;
 mod delivery;
+mod described;
 pub mod ego_motion;
 pub mod encode;
 mod epochs;
@@ -51,6 +52,7 @@ pub use guard_client::Follow;
 pub use video_uplink::OpenSensor;
 
 use crate::delivery::Delivery;
+use crate::described::DescribedMachine;
 use crate::encode::{EncoderControl, Meter};
 use crate::epochs::Epochs;
 use crate::facts::Facts;
@@ -276,6 +278,7 @@ async fn report(
     let tell = |channel, unit: Vec<u8>| handle.send(channel, unit, TELEMETRY_DEADLINE);
     let mut turn = 0_u64;
     let mut waiting = Waiting::default();
+    let mut machine = DescribedMachine::default();
     loop {
         due.tick().await;
         let now = clock.now();
@@ -287,8 +290,17 @@ async fn report(
             recent.say_overload();
         }
         reporter.latest.set_process(reporter.process(&recent, now), now);
+        for declared in reporter.guard_client.take_declared() {
+            machine.handle(&declared, now);
+        }
         if turn.is_multiple_of(telemetry::turns(reporter.control.budget())) {
             tell(channels::TELEMETRY, reporter.telemetry(&recent, now).encode());
+            if let Some(description) = machine.take_description(now) {
+                handle.send(channels::DESCRIPTION, description.encode(), SNAPSHOT_DEADLINE);
+            }
+            if let Some(values) = machine.take_values(now) {
+                tell(channels::VALUES, values.encode());
+            }
         }
         if let Some(file) = reporter.guard_client.steering().take_unkept() {
             tokio::task::spawn_blocking(move || {

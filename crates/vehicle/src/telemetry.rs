@@ -298,6 +298,7 @@ impl Reporter {
             ("guard: end of a status not known", skipped),
             ("uplink: command overtaken by the next", self.guard_client.overtaken_count()),
             ("uplink: command dated ahead", self.guard_client.ahead_count()),
+            ("guard: declaration of the machine dropped", self.guard_client.declared_dropped()),
             ("uplink: command malformed", count(&self.uplink.commands_malformed)),
             ("uplink: message malformed", count(&self.uplink.others_malformed)),
         ];
