@@ -61,6 +61,10 @@ fn budget(budget: &Budget) -> Value {
         "deceleration": budget.deceleration,
         "jerk": budget.jerk,
         "yaw_deceleration": budget.yaw_deceleration,
+        "speed_max": budget.speed_max,
+        "reverse_speed_max": budget.reverse_speed_max,
+        "sideways_speed_max": budget.sideways_speed_max,
+        "yaw_rate_max": budget.yaw_rate_max,
     })
 }
 
