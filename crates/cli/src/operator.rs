@@ -19,8 +19,8 @@ use crate::stop;
 /// Run the operator's side: downlink, commands and the browser console.
 ///
 /// Every flag can also be set in the TOML file under the same name, with _ for -. The sections
-/// [transport], [[topics]], [deliver] and [vehicles] (public keys of vehicles, by name) of the file have no
-/// flag.
+/// [transport], [[topics]], [deliver] and [vehicles] (public keys of vehicles, by name) of the file
+/// have no flag.
 #[derive(Debug, Args)]
 pub(crate) struct Operator {
     /// TOML file with any of these settings; flags and environment variables override it
