@@ -69,7 +69,7 @@ class Commands:
         seconds, self.stepped = min(now - self.stepped, STEP_MAX), now
         brake = 1.0 if control.parking_brake else control.brake
         shares = control.steering, control.throttle, brake
-        is_reverse = control.gear in (1, "reverse")
+        is_reverse = control.gear == "reverse"
         set_point = self.pedals.follow(*shares, is_reverse, seconds)
         self.drive.publish(ackermann.message_of(set_point, stamp, self.frame))
         return Twist(set_point.speed)

@@ -10,6 +10,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import asdict
 
 import rclpy
 import tautline
@@ -22,6 +23,9 @@ from tautline_ros.commands import Commands
 from tautline_ros.heartbeat import Condition, Sender
 from tautline_ros.reports import Reports
 
+LIMITS = "low", "high", "warn_low", "warn_high", "alarm_low", "alarm_high"
+# What the guard is told of a value; the rest says where it comes from.
+VALUE_FIELDS = "name", "form", "unit", *LIMITS
 # m/s and rad/s below which the robot stands.
 STANDING = 0.05
 # Seconds between two controls above which this process has paused.
@@ -73,16 +77,12 @@ class Robot(tautline.Machine):
             yaw_rate=it.yaw_rate,
             position=it.position,
             place=it.place,
+            axes=it.axes,
             actions=self.commands.on,
+            values=it.values,
             faults=it.faults,
             notices={name for name, is_there in notices.items() if is_there},
-            **self.declared(it),
         )
-
-    def declared(self, report):
-        """Returns the parts of the state that the description declares."""
-        axes = {"axes": report.axes} if self.described.axes else {}
-        return {**axes, "values": report.values} if self.described.values else axes
 
     def request(self, name):
         """Passes a request on; refuses it if no node listens."""
@@ -91,41 +91,16 @@ class Robot(tautline.Machine):
 
 def wheel_description(described):
     """Returns the description as the wheel takes it."""
-    axes = [
-        tautline.Axis(
-            it.name,
-            it.form,
-            unit=it.unit,
-            low=it.low,
-            high=it.high,
-            rate=it.rate,
-            on_stop=it.on_stop,
-            stop=it.stop,
-        )
-        for it in described.axes
-    ]
-    actions = [
-        tautline.Action(
-            it.name, it.form, on_stop=it.on_stop, allowed_while_held=it.allowed_while_held
-        )
-        for it in described.actions
-    ]
-    values = [
-        tautline.Value(
-            it.name,
-            it.form,
-            unit=it.unit,
-            low=it.low,
-            high=it.high,
-            warn_low=it.warn_low,
-            warn_high=it.warn_high,
-            alarm_low=it.alarm_low,
-            alarm_high=it.alarm_high,
-        )
-        for it in described.values
-    ]
-    lists = {"axes": axes, "actions": actions, "values": values}
-    return tautline.Description(described.motion, **{k: it for k, it in lists.items() if it})
+
+    def value(it):
+        return tautline.Value(**{name: getattr(it, name) for name in VALUE_FIELDS})
+
+    return tautline.Description(
+        described.motion,
+        axes=[tautline.Axis(**asdict(it)) for it in described.axes],
+        actions=[tautline.Action(**asdict(it)) for it in described.actions],
+        values=[value(it) for it in described.values],
+    )
 
 
 class MachineNode(LifecycleNode):

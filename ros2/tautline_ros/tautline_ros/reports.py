@@ -122,7 +122,7 @@ class Reports:
         if value.form == "number":
             found = messages.number_of(found) * value.scale
         elif found is not None:
-            found = str(found)
+            found = shortened(str(found))
         with self.lock:
             self.values[value.name] = found, self.clock()
 
@@ -143,7 +143,9 @@ class Reports:
         text = keys.get(value.key)
         if text is None:
             return
-        found = messages.number_of(text) * value.scale if value.form == "number" else text
+        found = (
+            messages.number_of(text) * value.scale if value.form == "number" else shortened(text)
+        )
         self.values[value.name] = found, self.clock()
 
     def take_local(self, name, message):
@@ -197,6 +199,11 @@ class Reports:
         return composed(self.correction[0], self.pose)
 
 
+def shortened(text):
+    """Returns the beginning of a text that a value has room for."""
+    return text.encode()[:TEXT_BYTES_MAX].decode(errors="ignore")
+
+
 def composed(outer, inner):
     """Returns the pose `inner` of the frame that stands at `outer`, in that frame's parent."""
     (x, y, heading), (ahead, left, turn) = outer, inner
@@ -206,5 +213,7 @@ def composed(outer, inner):
 
 
 ERROR = int.from_bytes(DiagnosticStatus.ERROR, "big")
+# Bytes of a value's text in a frame.
+TEXT_BYTES_MAX = 64
 # Seconds after which a joint's report is not known.
 JOINT_MAX_AGE = 0.5

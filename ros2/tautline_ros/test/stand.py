@@ -183,6 +183,10 @@ class Truth:
         """Returns the newest step."""
         return self.steps[-1]
 
+    def moved(self, at):
+        """Returns whether the robot moved at that time."""
+        return moves(next(it for it in reversed(self.steps) if it["at"] <= at))
+
     def way(self, since):
         """Returns metres and seconds from `since` until the robot stood for good.
 

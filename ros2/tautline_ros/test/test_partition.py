@@ -6,6 +6,7 @@ import subprocess
 import time
 
 import pytest
+from stand import waited
 from test_stops import SPEED, bounds
 
 MACHINE, ROBOT = "10.231.0.1", "10.231.0.2"
@@ -14,6 +15,12 @@ MACHINE, ROBOT = "10.231.0.1", "10.231.0.2"
 def ip(*arguments):
     """Calls `ip`; returns whether it did it."""
     return subprocess.run(["ip", *arguments], check=False, capture_output=True).returncode == 0
+
+
+def has_carrier(name):
+    """Returns whether the link of a namespace is up."""
+    show = ["ip", "-n", name, "link", "show", "end0"]
+    return "state UP" in subprocess.run(show, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture
@@ -33,6 +40,8 @@ def spaces():
             assert ip("-n", name, "addr", "add", f"{address}/24", "dev", "end0")
             assert ip("-n", name, "link", "set", "lo", "up")
             assert ip("-n", name, "link", "set", "end0", "up")
+        # DDS leaves an interface out that has no carrier yet.
+        assert waited(lambda: all(map(has_carrier, names)), 5)
         yield names
     finally:
         for name in names:

@@ -16,7 +16,7 @@ from tautline_ros.commands import topic_name
 from tautline_ros.freshness import Freshness
 from tautline_ros.heartbeat import Condition, Twist, decode, encode, udp_address
 from tautline_ros.parameters import Mistakes
-from tautline_ros.reports import composed
+from tautline_ros.reports import composed, shortened
 from tautline_ros.sim_robot import Camera, Drive
 from tautline_ros.stop import Watch
 
@@ -252,6 +252,9 @@ class TestMessages:
 
     def test_an_action_is_a_part_of_a_topic(self):
         assert topic_name("High beam 2") == "high_beam_2" and topic_name("2 up") == "_2_up"
+
+    def test_a_text_is_cut_between_characters(self):
+        assert shortened("ä" * 40) == "ä" * 32 and shortened("x" + "ä" * 40) == "x" + "ä" * 31
 
     def test_a_pose_moves_into_the_outer_frame(self):
         x, y, heading = composed((1.0, 2.0, math.pi / 2), (3.0, 0.0, math.pi))

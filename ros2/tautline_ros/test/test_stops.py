@@ -63,7 +63,13 @@ def test_a_guard_that_is_killed_stops_the_robot(driven):
 
 @pytest.mark.parametrize("fault, detected", [("silent", 0.1), ("repeated", 0.1), ("reversed", 0.1)])
 def test_odometry_that_fails_stops_the_robot(driven, fault, detected):
-    at = driven.set_odometry(fault)
+    # On a busy computer the guard may stop the robot before.
+    for _ in range(3):
+        at = driven.set_odometry(fault)
+        if driven.truth.moved(at):
+            break
+        driven.set_odometry("sound")
+        driven.drive(SPEED)
     stands_within(driven, at, detected)
 
 
