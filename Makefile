@@ -10,6 +10,7 @@
 # make blocked a drive where the network lets no UDP pass, with its latency
 # make nat    both ends behind NATs of every behaviour, in network namespaces   EVERY=10 takes every tenth pair
 # make tun    sockets of the kernel over emulated links, as devices between network namespaces; root
+# make c       the machine's side in C, compiled for a microcontroller and compared with Rust's
 # make can     signals of CAN messages packed and unpacked as cantools does
 # make kills   relays and switchboard killed, stopped and cut off while driving   KILLS=20 times each
 # make chaos   ten thousand short sessions with random faults   CHAOS=10000
@@ -56,7 +57,7 @@ TEST := cargo test --workspace --locked --no-fail-fast --features "$(FEATURES_TE
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: ahead settings book deb container nat tun can kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
+.PHONY: c ahead settings book deb container nat tun can kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -152,6 +153,12 @@ nat: console
 tun:
 	@[ "$$(id -u)" = 0 ] || { echo "not run: network namespaces need root"; exit 1; }
 	$(TEST) --test processes -- --ignored devices:: --test-threads 1 --nocapture
+
+c:
+	@./setup c++ arm
+	@for core in cortex-m0 cortex-m4 cortex-m33; do \
+		arm-none-eabi-gcc -mcpu=$$core -std=c99 -Wall -Wextra -Wpedantic -Werror -Os -c c/tautline.c -o /dev/null || exit 1; done
+	cargo test --locked --package tautline-port --lib c_port
 
 # On every message of the DBC files in ../shared/data, and a recording.
 can:

@@ -1,6 +1,7 @@
 //! The guard's frames: one description in TOML, and what `cargo xtask frames` writes from it.
 
 mod book;
+mod c;
 mod docs;
 mod python;
 mod rust;
@@ -45,5 +46,7 @@ fn outputs() -> Result<Vec<(&'static str, String)>> {
         (typescript::PATH, typescript::status(&book)?),
         (docs::PATH, docs::tables(&book, &present(docs::PATH)?)?),
         (python::PATH, python::layouts(&book, &present(python::PATH)?)?),
+        (c::HEADER_PATH, c::header(&book, &present(c::HEADER_PATH)?)?),
+        (c::SOURCE_PATH, c::source(&book, &present(c::SOURCE_PATH)?)?),
     ])
 }

@@ -246,12 +246,18 @@ impl Follower {
             newest = self.receiver.receive(&buffer[..length]).ok().or(newest);
         }
         let now = clock();
+        self.take(newest, now);
+        now
+    }
+
+    /// Takes the newest control of a turn, if one arrived; after a long pause of this thread it is
+    /// discarded.
+    fn take(&mut self, newest: Option<Control>, now: Instant) {
         let stood = self.turned_at.replace(now).map_or(Duration::ZERO, |at| now.since(at));
         self.pauses.turn(stood);
         if let Some(control) = newest.filter(|_| stood < self.settings.control_timeout) {
             self.handle(&control, now);
         }
-        now
     }
 
     fn handle(&mut self, control: &Control, now: Instant) {
@@ -343,6 +349,9 @@ const SILENT_TOLD: Duration = Duration::from_millis(100);
 /// not know its speed.
 const END_MAX: Duration = Duration::from_secs(30);
 const DATAGRAMS_MAX: usize = 32;
+
+#[cfg(test)]
+mod c_port;
 
 #[cfg(test)]
 mod tests {
