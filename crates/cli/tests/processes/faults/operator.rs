@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tautline_guard::frame::{DeadMan, Status};
-use tautline_guard::{Mode, Twist};
-use tautline_message::{Act, Command, Control, Deed, Held, Telemetry};
+use tautline_guard::{Axes, Mode, Twist};
+use tautline_message::{Act, Command, Control, Deed, Description, Held, Telemetry, Values};
 use tautline_net::channels;
 use tautline_net::clock::Clock;
 use tautline_net::control::{Client, Event as Word};
@@ -46,6 +46,9 @@ pub(crate) struct Delays {
 struct Wanted {
     throttle: f32,
     twist: Twist,
+    axes: Axes,
+    /// Number of the act by which a declared action is requested, and the action; `None` for none.
+    request: Option<(u32, u8)>,
     /// Number of the emergency stop; 0 for none.
     emergency_stop: u32,
     is_arming: bool,
@@ -58,6 +61,8 @@ struct Told {
     pictures: u64,
     introductions: u64,
     slices_lost: u64,
+    description: Option<Description>,
+    values: Option<Values>,
 }
 
 impl Operator {
@@ -103,6 +108,25 @@ impl Operator {
 
     pub(crate) fn twist(&self, twist: Twist) {
         self.want(|wanted| wanted.twist = twist);
+    }
+
+    pub(crate) fn axes(&self, axes: Axes) {
+        self.want(|wanted| wanted.axes = axes);
+    }
+
+    /// Asks for a declared action, by an act of this number.
+    pub(crate) fn request(&self, number: u32, action: u8) {
+        self.want(|wanted| wanted.request = Some((number, action)));
+    }
+
+    /// Returns what the machine declares; `None` before the first description.
+    pub(crate) fn description(&self) -> Option<Description> {
+        self.told().description
+    }
+
+    /// Returns the machine's newest values; `None` before the first.
+    pub(crate) fn values(&self) -> Option<Values> {
+        self.told().values
     }
 
     pub(crate) fn emergency_stop(&self, number: u32) {
@@ -307,6 +331,12 @@ impl Seat {
                 Event::Unit { channel: channels::TELEMETRY, bytes, .. } => {
                     told.telemetry = Telemetry::decode(&bytes).ok();
                 }
+                Event::Unit { channel: channels::DESCRIPTION, bytes, .. } => {
+                    told.description = Description::decode(&bytes).ok();
+                }
+                Event::Unit { channel: channels::VALUES, bytes, .. } => {
+                    told.values = Values::decode(&bytes).ok();
+                }
                 Event::UnitLost { channel: channels::VIDEO, .. } => told.slices_lost += 1,
                 Event::Unit { channel: channels::VIDEO, bytes, sent_at, .. } => {
                     let slice = Slice::parse(bytes).expect("the vehicle's own");
@@ -339,6 +369,9 @@ impl Seat {
                     deed: Deed::Arm,
                 }
             });
+        if let Some((number, action)) = wanted.request {
+            self.act = Some(Act { number, stop: action.into(), deed: Deed::Request });
+        }
         self.sequence += 1;
         let command = Command {
             sequence: self.sequence,
@@ -348,6 +381,7 @@ impl Seat {
             act: self.act,
             throttle: wanted.throttle,
             twist: wanted.twist,
+            axes: wanted.axes,
             emergency_stop_number: wanted.emergency_stop,
             dead_man: DeadMan::Held,
             ..Command::default()

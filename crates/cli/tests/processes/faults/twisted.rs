@@ -4,7 +4,9 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use tautline_guard::{Mode, Twist};
+use tautline_guard::act::Outcome;
+use tautline_guard::description::Reading;
+use tautline_guard::{Axes, Mode, Twist};
 use tautline_net::free_port;
 use tautline_port::serve;
 use tautline_testtrack::Kind;
@@ -180,6 +182,48 @@ fn stops_from_every_fault(kind: Kind, turns_first: bool) {
     for (at, fault) in Fault::ALL.into_iter().enumerate() {
         tried(|| stops(kind, fault, at.is_multiple_of(2) == turns_first));
     }
+}
+
+/// Returns the newest text among the machine's values; `None` without one.
+fn text(rig: &Rig<Remote>) -> Option<String> {
+    let values = rig.vehicle.operator.values()?;
+    values.readings.iter().find_map(|(_, reading)| match reading {
+        Reading::Text(text) => Some(text.to_string()),
+        Reading::Number(_) => None,
+    })
+}
+
+#[test]
+fn a_rover_shows_its_boom_and_dock_to_the_operator_who_moves_them() {
+    tried(|| {
+        let rig = start(Kind::Rover);
+        let operator = &rig.vehicle.operator;
+        operator.eventually("a description", |it| it.description().is_some());
+        let description = operator.description().expect("it is there");
+        let named = |name: &str| description.actions.iter().position(|it| it.name.as_str() == name);
+        let boom = description.axes.iter().position(|it| it.name.as_str() == "boom");
+        let (boom, dock) = (boom.expect("a boom"), named("dock").expect("a dock"));
+        operator.eventually("values", |_| text(&rig).as_deref() == Some("undocked"));
+        let revision = operator.values().map(|values| values.revision);
+        assert_eq!(revision, Some(description.revision));
+
+        // Held, the boom stays.
+        let at = || operator.guard().and_then(|guard| Some(guard.machine?.0.axes.0[boom]));
+        let mut axes = Axes::NONE;
+        axes.0[boom] = 1.0;
+        operator.axes(axes);
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(at(), Some(0.0));
+        operator.arm();
+        operator.axes(axes);
+        operator.eventually("the boom is up", |_| at().is_some_and(|at| at > 0.9));
+        operator.request(1_000, dock as u8);
+        operator.eventually("it is answered", |operator| {
+            let answer = operator.guard().and_then(|guard| guard.answer);
+            answer.is_some_and(|it| it.number.get() == 1_000 && it.outcome == Outcome::Done)
+        });
+        operator.eventually("docked", |_| text(&rig).as_deref() == Some("docked"));
+    });
 }
 
 #[test]
