@@ -39,8 +39,8 @@ pub(crate) struct Manoeuvre {
 impl Manoeuvre {
     /// Begins a stop for `cause`, from the controls sent last and the machine's state, if known.
     ///
-    /// `speed` in m/s is `None` while unknown; then the machine is assumed to drive at most at
-    /// `most`, m/s.
+    /// `speed` in m/s is `None` while unknown. Then the steering is limited, and the end of the
+    /// stop timed, as at the lower of `most`, m/s, and the maximum speed on the arc.
     pub(crate) fn begin(
         config: &Config,
         cause: Cause,

@@ -102,7 +102,7 @@ pub enum Event {
 pub enum LossReason {
     /// No packet of the unit arrived before the deadline.
     Missing,
-    /// Too few packets of the unit arrived before the deadline.
+    /// Some packets of the unit arrived before the deadline, but too few.
     Incomplete,
     /// The first packet of the unit arrived after the deadline.
     Late,

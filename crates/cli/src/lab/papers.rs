@@ -127,7 +127,8 @@ impl Run {
         Ok(())
     }
 
-    /// Reuses the result of an experiment, or runs it.
+    /// Returns the result of an experiment that `--resume` reuses, if any; otherwise, and always
+    /// without `--resume`, runs the experiment and writes its result to the folder.
     fn make(&self, experiment: &Experiment) -> anyhow::Result<Made> {
         if let Some(record) = self.left(experiment)? {
             return Ok(Made { record, is_left: true });

@@ -47,7 +47,7 @@ pub struct Status {
     /// held.
     pub session: Option<Session>,
     /// Worst age, over the last picture interval, of the newest picture that a person saw; `None`
-    /// before the first.
+    /// before the first of the present session and console.
     pub loop_age: Option<Duration>,
     /// Time since the newest command that was fresh on arrival was sent; `None` before the first.
     pub command_age: Option<Duration>,
@@ -117,7 +117,8 @@ pub struct Budget {
     pub picture_age_max: Duration,
     /// Maximum transit time of a command that counts as fresh.
     pub command_age_max: Duration,
-    /// Initial deceleration of a manoeuvre, m/s².
+    /// Initial deceleration of a manoeuvre, m/s²; it is higher if the brake is already applied
+    /// harder, and in an emergency stop.
     pub deceleration_begin: f32,
     /// Deceleration at the end of a manoeuvre's ramp, m/s².
     pub deceleration: f32,

@@ -40,7 +40,7 @@ pub struct Units {
     /// Units of the peer lost because none of their packets arrived by the deadline, or because the
     /// peer skipped more units than are tracked.
     pub missing: u64,
-    /// Units of the peer lost because too few of their packets arrived by the deadline.
+    /// Units of the peer lost because some of their packets arrived by the deadline, but too few.
     pub incomplete: u64,
     /// Units of the peer lost because their first packet arrived after the deadline.
     pub late: u64,

@@ -18,7 +18,7 @@ struct Curve {
     erasure_rate: f64,
     /// Repair packets per source packet.
     share: f64,
-    /// Label of the scheme without blocks, with its loss or redundancy.
+    /// Label of `other`, retransmission or the streaming code, with its loss or redundancy.
     other_name: &'static str,
     /// Label of the block code, with its loss or redundancy.
     name: &'static str,

@@ -57,9 +57,10 @@ const FAILURE: f64 = 0.05;
 /// Stream lengths to examine, relative to the one that suffices.
 const LENGTHS: [f64; 6] = [1.0 / 32.0, 1.0 / 16.0, 1.0 / 8.0, 1.0 / 4.0, 1.0 / 2.0, 1.0];
 
-/// Index in [`LENGTHS`] of a length that is too short.
+/// Index in [`LENGTHS`] of a stream length, our choice, at which too few streams must reach the
+/// required goodput.
 const SHORT: usize = 0;
-/// Index in [`LENGTHS`] of the length that suffices.
+/// Index in [`LENGTHS`] of the stream length that suffices by the theorem.
 const ENOUGH: usize = 5;
 
 /// Results of many streams over one link.

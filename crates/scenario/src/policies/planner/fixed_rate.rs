@@ -15,7 +15,10 @@ pub struct Code {
     /// that survives the loss of one of two links.
     pub rate: f64,
     /// Minimum number of source packets, so that even a small unit spreads over the links; 1 to 64,
-    /// default 4 ([LTE] Fig. 15). The streaming code cuts into as few as possible.
+    /// default 4 ([LTE] Fig. 15). A unit too small for [`symbol_bytes_min`] in each gets fewer. The
+    /// streaming code cuts into as few as possible.
+    ///
+    /// [`symbol_bytes_min`]: Self::symbol_bytes_min
     pub source_count_min: usize,
     /// Minimum symbol bytes; default 64. A unit too small to fill that many packets with this many
     /// bytes each gets fewer packets, at least two. Below it our overhead and IP's exceed the
