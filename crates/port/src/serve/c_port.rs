@@ -456,7 +456,8 @@ fn the_c_port_follows_and_brakes_as_rust_does() {
             for _ in 0..frames {
                 counter = counter.wrapping_add(1);
                 let late = match is_sparse {
-                    true => 25_000 * u64::from(turn < 100) + random.below(600),
+                    true if turn < 100 || random.below(4) == 0 => 25_000 + random.below(600),
+                    true => random.below(600),
                     false => random.below(12_000) + 18_000 * random.below(2),
                 };
                 let late = Duration::from_micros(late);
