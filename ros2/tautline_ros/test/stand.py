@@ -130,9 +130,9 @@ class Vehicle:
         return MODES[self.status.mode] if self.status else "none"
 
     def arm(self):
-        """Arms; returns whether it was done within 15 s."""
+        """Arms; returns whether it was done within 30 s."""
         self.twist = (0.0, 0.0, 0.0)
-        for _ in range(30):
+        for _ in range(60):
             self.act += 1
             if waited(lambda: self.mode() == "armed", 0.5):
                 return True
