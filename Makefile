@@ -12,6 +12,7 @@
 # make tun    sockets of the kernel over emulated links, as devices between network namespaces; root
 # make c       the machine's side in C, compiled for a microcontroller and compared with Rust's
 # make can     signals of CAN messages packed and unpacked as cantools does
+# make ros    the ROS 2 package on real DDS, by the wheels of Jazzy and Kilted; its robot driven in the browser
 # make kills   relays and switchboard killed, stopped and cut off while driving   KILLS=20 times each
 # make chaos   ten thousand short sessions with random faults   CHAOS=10000
 # make drives  ten thousand simulated drives under the guard, sound and faulty   DRIVES=10000
@@ -57,7 +58,7 @@ TEST := cargo test --workspace --locked --no-fail-fast --features "$(FEATURES_TE
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: c ahead settings book deb container nat tun can kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
+.PHONY: c ros ahead settings book deb container nat tun can kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -165,6 +166,19 @@ can:
 	@./setup cantools
 	CANTOOLS_PYTHON=$(abspath $(or $(CARGO_TARGET_DIR),target))/tools/cantools/bin/python \
 		cargo test --locked --package tautline-can --test cantools -- --ignored --nocapture
+
+# The binary and the Python package as the workspace's tests have built them. Network namespaces need root.
+ROS := jazzy kilted
+TARGETS = $(abspath $(or $(CARGO_TARGET_DIR),target))
+ros: python
+	@./setup chromium nftables $(addprefix ros-,$(ROS))
+	@set -e; for it in $(ROS); do \
+		echo "ROS 2 $$it"; \
+		$(TARGETS)/tools/ros-$$it/bin/pip install --quiet --no-deps --force-reinstall $(TARGETS)/wheel-tested/tautline-*.whl; \
+		TAUTLINE=$(TARGETS)/debug/tautline $(TARGETS)/tools/ros-$$it/bin/python -m pytest --quiet -p no:cacheprovider ros2/tautline_ros/test; \
+		(cd console && ROS_PYTHON=$(TARGETS)/tools/ros-$$it/bin/python TAUTLINE=$(TARGETS)/debug/tautline \
+			node --test e2e/ros2.test.mjs); \
+	done
 
 # A second relay takes over; the session does not need the switchboard.
 KILLS ?= 20
