@@ -11,6 +11,8 @@
 # make nat    both ends behind NATs of every behaviour, in network namespaces   EVERY=10 takes every tenth pair
 # make tun    sockets of the kernel over emulated links, as devices between network namespaces; root
 # make c       the machine's side in C, compiled for a microcontroller and compared with Rust's
+# make wheel   the Python package, a wheel in target/wheel   TARGET=aarch64-unknown-linux-gnu
+# make python  the Python package behind the real guard: slow, hanging, failing, killed
 # make can     signals of CAN messages packed and unpacked as cantools does
 # make ros    the ROS 2 package on real DDS, by the wheels of Jazzy and Kilted; its robot driven in the browser
 # make kills   relays and switchboard killed, stopped and cut off while driving   KILLS=20 times each
@@ -58,7 +60,7 @@ TEST := cargo test --workspace --locked --no-fail-fast --features "$(FEATURES_TE
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: c ros ahead settings book deb container nat tun can kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
+.PHONY: c ros wheel python ahead settings book deb container nat tun can kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -179,6 +181,24 @@ ros: python
 		(cd console && ROS_PYTHON=$(TARGETS)/tools/ros-$$it/bin/python TAUTLINE=$(TARGETS)/debug/tautline \
 			node --test e2e/ros2.test.mjs); \
 	done
+
+# For CPython 3.10 and later. For another processor zig links, and rustup must have the target.
+WHEELS = $(or $(CARGO_TARGET_DIR),target)
+PYTHON = $(abspath $(WHEELS))/tools/python/bin
+MATURIN = PATH="$(PYTHON):$$PATH" CARGO_TARGET_DIR=$(abspath $(WHEELS)) $(PYTHON)/maturin build --locked --manifest-path python/Cargo.toml
+TARGET ?=
+wheel:
+	@./setup c++ maturin $(if $(TARGET),zig)
+	$(MATURIN) --release --out $(WHEELS)/wheel $(if $(TARGET),--target $(TARGET) --zig --compatibility manylinux_2_28)
+
+# As a test build, with the parts that the workspace's tests have built.
+python: console
+	@./setup c++ maturin
+	cargo build --locked --package tautline
+	$(MATURIN) --config Cargo.toml --out $(WHEELS)/wheel-tested
+	$(PYTHON)/pip install --quiet --no-deps --force-reinstall $(WHEELS)/wheel-tested/tautline-*.whl
+	$(PYTHON)/mypy --strict python/tautline
+	TAUTLINE=$(abspath $(WHEELS))/debug/tautline $(PYTHON)/python -m pytest --quiet python/tests
 
 # A second relay takes over; the session does not need the switchboard.
 KILLS ?= 20
@@ -334,6 +354,7 @@ outside:
 	$(OUTSIDE) --manifest-path fuzz/Cargo.toml --no-default-features
 	$(OUTSIDE) --manifest-path bench/peers/Cargo.toml
 	$(OUTSIDE) --manifest-path bench/codecs/Cargo.toml
+	PYO3_NO_PYTHON=1 $(OUTSIDE) --manifest-path python/Cargo.toml
 
 # The erasure codes and the guard build alone, without std, and without alloc; where one is
 # installed, for a target that has neither.

@@ -296,7 +296,7 @@ impl Machine for Watched {
         }
     }
 
-    fn request(&mut self, action: u8, now: Instant) -> bool {
+    fn request(&mut self, action: u8, now: Instant) -> Option<bool> {
         self.machine.as_machine().request(action, now)
     }
 

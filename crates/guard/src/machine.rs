@@ -6,7 +6,7 @@ use tautline_units::Instant;
 use crate::description::{Item, Reading, Revision};
 use crate::reported::reported;
 use crate::set::{Set, numbered};
-use crate::{Actions, Answered, Axes, Controls, Gear};
+use crate::{Actions, Answered, Axes, Controls, Gear, Mode};
 
 /// A machine that can be driven: implemented by a simulated car, or by a vehicle behind CAN, a ROS
 /// graph or a serial line.
@@ -27,6 +27,10 @@ pub trait Machine {
     /// Returns the known state of the machine at `now`.
     fn state(&mut self, now: Instant) -> MachineState;
 
+    /// Takes the mode of the guard, for display; before each [`apply`](Self::apply). The default
+    /// ignores it.
+    fn mode(&mut self, _mode: Mode) {}
+
     /// Sets the actuators at `now`; the controls hold until the next call.
     ///
     /// # Errors
@@ -41,10 +45,11 @@ pub trait Machine {
     }
 
     /// Begins the declared action with this number, which a person asks for once; returns whether
-    /// the machine does it. The default refuses.
-    fn request(&mut self, action: u8, now: Instant) -> bool {
+    /// the machine does it. `None` while that is not known: then it is called again each turn,
+    /// until it is, or another action is asked for. The default refuses.
+    fn request(&mut self, action: u8, now: Instant) -> Option<bool> {
         let _ = (action, now);
-        false
+        Some(false)
     }
 
     /// Returns a reading of a declared value that is not reported yet, with the value's number;

@@ -243,7 +243,7 @@ fn lay_out(frame: &CanAnyFrame, buffer: &mut [u8; Bus::BYTES_MAX]) -> usize {
 
 /// Returns `frame`, whose identifier is little-endian, with the identifier in this computer's byte
 /// order.
-fn in_kernel_order(frame: &[u8]) -> Vec<u8> {
+pub fn in_kernel_order(frame: &[u8]) -> Vec<u8> {
     let mut frame = frame.to_vec();
     if let Some(id) = frame.first_chunk_mut::<4>() {
         *id = u32::from_le_bytes(*id).to_ne_bytes();

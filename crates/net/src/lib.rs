@@ -20,6 +20,7 @@ mod local_addresses;
 mod log_limit;
 pub mod metrics;
 pub mod open_files;
+pub mod output;
 mod programs;
 pub mod random;
 mod rate_bound;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tautline_guard::description::Item;
 use tautline_guard::frame::{Control, Frame, Receiver, Sender};
 use tautline_guard::{
-    Answered, Axes, Controls, LateFrames, Machine, MachineState, Notice, PERIOD, Pauses, Request,
-    Twist, left_alone,
+    Answered, Axes, Controls, LateFrames, Machine, MachineState, Mode, Notice, PERIOD, Pauses,
+    Request, Twist, left_alone,
 };
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Client};
@@ -131,6 +131,7 @@ impl<M: Machine> Served<M> {
         let applied = match self.follower.follows(now) {
             true => {
                 self.answer(now);
+                self.machine.mode(self.follower.mode);
                 self.machine.apply(&controls, now)
             }
             false => self.machine.apply_alone(&controls, now),
@@ -152,11 +153,12 @@ impl<M: Machine> Served<M> {
         is_last
     }
 
-    /// Passes a new request to the machine, once, and keeps its answer.
+    /// Passes a new request to the machine until it is answered, and keeps the answer.
     fn answer(&mut self, now: Instant) {
         let Some(Request { number, action }) = self.follower.request else { return };
-        if self.answered.is_none_or(|answered| answered.number != number) {
-            let is_accepted = self.machine.request(action, now);
+        if self.answered.is_none_or(|answered| answered.number != number)
+            && let Some(is_accepted) = self.machine.request(action, now)
+        {
             self.answered = Some(Answered { number, is_accepted });
         }
     }
@@ -186,6 +188,8 @@ struct Follower {
     controls: Controls,
     /// Newest request of the guard; `None` without one.
     request: Option<Request>,
+    /// Mode of the guard in the newest control frame.
+    mode: Mode,
     /// Controls of the last turn, the guard's or its own, and the time of that turn.
     applied: Controls,
     applied_at: Instant,
@@ -213,6 +217,7 @@ impl Follower {
             late: LateFrames::default(),
             controls,
             request: None,
+            mode: Mode::Held,
             applied: controls,
             applied_at: now,
             heard_at: None,
@@ -264,6 +269,7 @@ impl Follower {
         let late = self.late.handle(control.source, now);
         self.controls = control.controls.sane();
         self.request = control.request;
+        self.mode = control.mode;
         self.heard_at = Some(now - late);
         self.pauses.hear();
     }
@@ -583,8 +589,8 @@ mod tests {
     }
 
     #[test]
-    fn a_request_reaches_the_machine_once_and_is_answered() {
-        /// A machine that accepts its first request alone, and counts them.
+    fn a_request_reaches_the_machine_until_it_is_answered() {
+        /// A machine that accepts its first request alone, and counts the calls.
         struct Docking(Vec<u8>);
 
         impl Machine for Docking {
@@ -600,9 +606,10 @@ mod tests {
                 Ok(())
             }
 
-            fn request(&mut self, action: u8, _now: Instant) -> bool {
+            fn request(&mut self, action: u8, _now: Instant) -> Option<bool> {
                 self.0.push(action);
-                self.0.len() == 1
+                // The first one is decided at the second call.
+                (self.0.len() > 1).then_some(self.0.len() == 2)
             }
         }
 
@@ -621,11 +628,12 @@ mod tests {
         let dock = Some(Request { number: 7, action: 3 });
         assert_eq!(turn(0, dock), (None, vec![]));
         let accepted = Some(Answered { number: 7, is_accepted: true });
-        assert_eq!(turn(10, dock), (accepted, vec![3]));
-        assert_eq!(turn(20, dock), (accepted, vec![3]), "the frame came again");
-        turn(30, Some(Request { number: 8, action: 3 }));
+        assert_eq!(turn(10, dock), (None, vec![3]), "not decided yet");
+        assert_eq!(turn(20, dock), (accepted, vec![3, 3]));
+        assert_eq!(turn(30, dock), (accepted, vec![3, 3]), "the frame came again");
+        turn(40, Some(Request { number: 8, action: 3 }));
         let refused = Some(Answered { number: 8, is_accepted: false });
-        assert_eq!(turn(40, None), (refused, vec![3, 3]));
+        assert_eq!(turn(50, None), (refused, vec![3, 3, 3]));
     }
 
     #[test]

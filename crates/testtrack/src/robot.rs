@@ -229,8 +229,8 @@ impl Machine for SimulatedRobot {
         self.equipment.items()
     }
 
-    fn request(&mut self, action: u8, _now: Instant) -> bool {
-        action == DOCK && self.equipment.request(self.motion() == Twist::ZERO)
+    fn request(&mut self, action: u8, _now: Instant) -> Option<bool> {
+        Some(action == DOCK && self.equipment.request(self.motion() == Twist::ZERO))
     }
 
     fn reading(&mut self, _now: Instant) -> Option<(u8, Reading)> {

@@ -1,0 +1,28 @@
+"""Drive a machine from anywhere: a robot in three methods.
+
+    class Robot(tautline.Machine):
+        def describe(self): return tautline.Description(motion="differential")
+        def apply(self, control): ...   # set the actuators
+        def state(self): return tautline.State(speed=..., yaw_rate=...)
+
+    tautline.serve(Robot(), guard="guard.sock", safe=tautline.Safe.udp("192.168.0.7:9000", b"stop"))
+"""
+
+from tautline._machine import Action, Axis, Control, Description, Machine, State, Value
+from tautline._serve import serve
+from tautline._tautline import VERSION as __version__
+from tautline._tautline import Safe, Stop
+
+__all__ = [
+    "Action",
+    "Axis",
+    "Control",
+    "Description",
+    "Machine",
+    "Safe",
+    "State",
+    "Stop",
+    "Value",
+    "__version__",
+    "serve",
+]

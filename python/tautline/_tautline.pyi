@@ -1,0 +1,63 @@
+"""The native part; the package's other modules alone call it, except `Safe` and `Stop`."""
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, Protocol
+
+from tautline._machine import Description
+
+class _File(Protocol):
+    def fileno(self) -> int: ...
+
+class Safe:
+    """Bytes that stop the machine without its program, and where they go.
+
+    They are sent every 10 ms while the program does not answer, and for a second after it was killed."""
+
+    @staticmethod
+    def fd(file: int | _File, data: bytes) -> Safe:
+        """Sends the bytes to an open file, socket, pipe or device: an object with `fileno()`, or the
+        number. Sending never waits, unless a device allows only one opening."""
+
+    @staticmethod
+    def udp(address: str, data: bytes) -> Safe:
+        """Sends the bytes as a datagram to a UDP address such as "192.168.0.7:9000"."""
+
+    @staticmethod
+    def serial(path: str | PathLike[str], data: bytes, baud: int | None = None) -> Safe:
+        """Sends the bytes over the serial line at `path`. Without `baud` the line's settings stay."""
+
+    @staticmethod
+    def can(bus: str, id: int, data: bytes, extended: bool = False) -> Safe:
+        """Sends a frame with this identifier on a CAN bus: an interface such as "can0", or
+        "udp:ADDRESS:PORT" of a simulator. An identifier above 0x7ff is an extended one; more than 8
+        bytes make a frame of CAN FD."""
+
+class Stop:
+    """Request to end `serve`, from any thread."""
+
+    def __init__(self) -> None: ...
+    def set(self) -> None:
+        """Requests the end: the machine is brought to a standstill, then `serve` returns."""
+
+    def is_set(self) -> bool:
+        """Returns whether the end was requested."""
+
+FAULTS: list[str]
+NOTICES: list[str]
+VERSION: str
+
+def serve(
+    description: Description,
+    request: Callable[[str], bool],
+    turn: Callable[..., Any],
+    failed: Callable[[BaseException], None],
+    log: Callable[[int, str], None],
+    guard: str,
+    safe: list[Safe],
+    watchdog: list[str] | None,
+    settings: tuple[float, float, float, float],
+    stop: Stop,
+    signals: Callable[[int], int] | None,
+) -> None: ...
+def keep_watch() -> None: ...
