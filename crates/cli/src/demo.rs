@@ -16,8 +16,8 @@ use crate::stop;
 
 /// Drive a simulated machine in the browser over emulated mobile links.
 ///
-/// Starts switchboard, emulated links, guard, machine, vehicle and operator as separate processes on
-/// this machine and prints the address to open. Ctrl-C ends all of them.
+/// Starts switchboard, emulated links, guard, machine, vehicle and operator as separate processes
+/// here and prints the address to open. Ctrl-C ends all of them.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Address of the browser console

@@ -411,8 +411,8 @@ fn emulate_settings(
     links.fold(head, |text, link| text + &link)
 }
 
-/// Guard settings of a simulated machine, which endangers no one: a person who tries the system need
-/// not hold a dead-man input.
+/// Guard settings of a simulated machine, which endangers no one: a person who tries the system
+/// need not hold a dead-man input.
 const SIMULATED: &str = "[guard.presence]\ndead_man_required = false\n";
 /// Maximum number of the operator's lines that wait to be printed; further ones are dropped.
 const LINES_MAX: usize = 16;

@@ -27,8 +27,9 @@ use crate::thread::Thread;
 
 /// Run a simulated machine of the test track behind the guard's port, like any other machine.
 ///
-/// The machine continues with the last control until the guard has been silent for too long, and then
-/// brakes by itself. Every flag can also be set in the TOML file under the same name, with _ for -.
+/// The machine continues with the last control until the guard has been silent for too long, and
+/// then brakes by itself. Every flag can also be set in the TOML file under the same name, with _
+/// for -.
 #[derive(Debug, Args)]
 pub(crate) struct Simulated {
     /// TOML file with any of these settings; flags and environment variables override it
@@ -109,8 +110,8 @@ impl Default for Config {
     }
 }
 
-/// Values for the machine's metrics: of its state and of its controls. Those in an `AtomicU64` are the
-/// bits of an `f64`.
+/// Values for the machine's metrics: of its state and of its controls. Those in an `AtomicU64` are
+/// the bits of an `f64`.
 #[derive(Debug, Default)]
 struct Shown {
     speed: AtomicU64,

@@ -24,8 +24,8 @@ pub const SNAPSHOT: ChannelNumber = ChannelNumber::new(4);
 pub const PROBE_QUESTION: ChannelNumber = ChannelNumber::new(5);
 /// Answers of a packet-size probe: [`tautline_message::ProbeAnswer`], vehicle to operator.
 pub const PROBE_ANSWER: ChannelNumber = ChannelNumber::new(6);
-/// Axes, actions and values that the machine declares: [`tautline_message::Description`], vehicle to
-/// operator.
+/// Axes, actions and values that the machine declares: [`tautline_message::Description`], vehicle
+/// to operator.
 pub const DESCRIPTION: ChannelNumber = ChannelNumber::new(7);
 /// Newest readings of the machine's values: [`tautline_message::Values`], vehicle to operator.
 pub const VALUES: ChannelNumber = ChannelNumber::new(8);

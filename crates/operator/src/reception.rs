@@ -210,8 +210,9 @@ impl Reception {
         }
     }
 
-    /// Decodes a telemetry, snapshot, description, values or probe answer, and passes it to the consoles or to the
-    /// running probe; a malformed one is counted and dropped, because a browser has no verifier.
+    /// Decodes a telemetry, snapshot, description, values or probe answer, and passes it to the
+    /// consoles or to the running probe; a malformed one is counted and dropped, because a browser
+    /// has no verifier.
     fn handle_unit(&mut self, channel: ChannelNumber, sent_at: Option<Instant>, bytes: &[u8]) {
         match channel {
             channels::TELEMETRY => match Telemetry::decode(bytes) {

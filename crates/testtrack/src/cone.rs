@@ -69,9 +69,9 @@ impl Cone {
         }
     }
 
-    /// Moves the cone by `seconds`. Returns true when a `body` that moves as `car` does hits it while
-    /// it stands, which happens once until a [`reset`](Self::reset). A lying cone can be hit again, a
-    /// moving one cannot.
+    /// Moves the cone by `seconds`. Returns true when a `body` that moves as `car` does hits it
+    /// while it stands, which happens once until a [`reset`](Self::reset). A lying cone can be hit
+    /// again, a moving one cannot.
     pub(crate) fn step(&mut self, car: &CarState, body: &Body, seconds: f64) -> bool {
         let struck = match self.state {
             State::Standing | State::Lying => self.strike(car, body),

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn tracks_turn_less_than_they_are_told_and_drive_straight_all_the_same() {
+    fn tracks_slip_in_a_turn_and_drive_straight() {
         let mut rover = robot(Kind::Rover);
         let turning = drive(&mut rover, twist(0.0, 0.0, 0.5), 0, 2_000);
         assert!((turning.yaw_rate - 0.35).abs() < 1e-3, "{turning:?}");
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_holds_on_a_slope_and_a_dead_one_rolls_until_it_is_parked() {
+    fn a_drive_holds_on_a_slope_and_a_dead_one_rolls_until_parked() {
         let on = |brake_share| Conditions { slope: 0.1, brake_share, ..Conditions::default() };
         let mut robot = SimulatedRobot::new(Kind::Robot, 1, on(1.0));
         drive(&mut robot, Twist::ZERO, 0, 2_000);

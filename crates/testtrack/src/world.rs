@@ -132,7 +132,8 @@ impl World {
 }
 
 impl Viewpoint {
-    /// Returns the view from a `body` that moves as `car` does, with its pose extrapolated by `rest`.
+    /// Returns the view from a `body` that moves as `car` does, with its pose extrapolated by
+    /// `rest`.
     pub(crate) fn new(
         body: &'static Body,
         course: &Arc<Course>,

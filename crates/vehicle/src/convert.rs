@@ -60,7 +60,7 @@ pub(crate) fn proposed(command: &message::Command) -> Asked {
     Asked { command: console.map(driven), act, emergency_stop }
 }
 
-/// Returns the number of a declared action; `None` if no machine can have so many.
+/// Returns the number of a declared action; `None` from 32 on, which no machine declares.
 fn action(number: u32) -> Option<u8> {
     u8::try_from(number).ok().filter(|number| usize::from(*number) < ACTIONS_MAX)
 }

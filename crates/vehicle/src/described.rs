@@ -28,7 +28,7 @@ pub(crate) struct DescribedMachine {
     has_news: bool,
 }
 
-/// What a machine says of itself in addition to its state.
+/// A statement of a machine about itself, in addition to its state.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Declared {
     /// An entry of its description.

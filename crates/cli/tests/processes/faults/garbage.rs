@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tautline_guard::frame::BYTES_MAX;
 use tautline_net::clock::Clock;
 use tautline_net::datagram::{Address, Client, Server};
 use tautline_net::realtime;
@@ -111,7 +112,7 @@ fn carry(
 ) {
     realtime::raise_thread("the way between", realtime::Urgency::Safety);
     let (clock, mut client, mut machine) = (Clock::start(), Client::new(guard), None);
-    let (mut buffer, mut turn) = ([0; 256], 0);
+    let (mut buffer, mut turn) = ([0; BYTES_MAX + 1], 0);
     let (mut controls, mut wait) = (VecDeque::new(), Duration::ZERO);
     while !stop.load(Ordering::Relaxed) {
         turn += 1;

@@ -133,7 +133,8 @@ impl Operator {
         self.want(|wanted| wanted.emergency_stop = number);
     }
 
-    /// Ends it as a kill does: nothing is sent from now on, and the switchboard hears no farewell.
+    /// Ends it as a kill does: nothing is sent from now on, and the connection to the switchboard
+    /// breaks off.
     pub(crate) fn kill(&mut self) {
         self.is_killed.store(true, Ordering::Relaxed);
         let _ = self.thread.take().map(JoinHandle::join);
@@ -209,7 +210,7 @@ struct Seat {
     delays: Arc<Mutex<Vec<Delays>>>,
     sequence: u64,
     act: Option<Act>,
-    /// Address that the vehicle is told in place of the driver's own; `None` without a relay.
+    /// Address that the vehicle learns in place of the driver's own; `None` without a relay.
     advertised: Option<SocketAddr>,
     cited: u32,
     /// For each incomplete picture, the strips that have arrived: bit i stands for strip i.

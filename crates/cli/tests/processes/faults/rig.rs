@@ -463,7 +463,7 @@ fn propose(
     // Does the work of a `Proposer`, but with access to its bytes.
     let (mut client, mut sender) = (Client::new(guard), frame::Sender::default());
     let mut receiver = frame::Receiver::<Status>::default();
-    let mut buffer = [0; 256];
+    let mut buffer = [0; frame::BYTES_MAX + 1];
     let console = Console::new(7).expect("not 0");
     while !stop.load(Ordering::Relaxed) {
         let now = clock.now();

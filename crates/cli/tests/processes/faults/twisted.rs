@@ -15,7 +15,7 @@ use crate::faults::remote::{Place, Relay, Remote};
 use crate::faults::rig::{Rig, Setup, name_of};
 use crate::tries::tried;
 
-/// What happens to a driving machine.
+/// A fault, or a person's act, while a machine is driven.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
     LinkCut,
@@ -194,7 +194,7 @@ fn text(rig: &Rig<Remote>) -> Option<String> {
 }
 
 #[test]
-fn a_rover_shows_its_boom_and_dock_to_the_operator_who_moves_them() {
+fn an_operator_moves_the_boom_that_a_rover_declares() {
     tried(|| {
         let rig = start(Kind::Rover);
         let operator = &rig.vehicle.operator;
@@ -227,16 +227,16 @@ fn a_rover_shows_its_boom_and_dock_to_the_operator_who_moves_them() {
 }
 
 #[test]
-fn a_robot_driven_by_commands_stops_as_declared_from_every_fault() {
+fn a_robot_stops_as_declared_from_every_fault() {
     stops_from_every_fault(Kind::Robot, true);
 }
 
 #[test]
-fn a_rover_driven_by_commands_stops_as_declared_from_every_fault() {
+fn a_rover_stops_as_declared_from_every_fault() {
     stops_from_every_fault(Kind::Rover, false);
 }
 
 #[test]
-fn a_cart_driven_by_commands_stops_as_declared_from_every_fault() {
+fn a_cart_stops_as_declared_from_every_fault() {
     stops_from_every_fault(Kind::Cart, false);
 }
