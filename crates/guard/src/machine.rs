@@ -100,10 +100,11 @@ pub struct MachineState {
     pub axes: Axes,
     /// Declared actions that are on, such as lights and horn.
     pub actions: Actions,
-    /// Answer to the newest request; `None` before the first. Whoever serves the machine sets it.
+    /// Answer to the newest request; `None` before the first. Set on the way to the guard, not by
+    /// the machine.
     pub answered: Option<Answered>,
-    /// Revision of the machine's description; `None` if it declares nothing. Whoever serves the
-    /// machine sets it.
+    /// Revision of the machine's description; `None` if it declares nothing. Set on the way to the
+    /// guard, not by the machine.
     pub description: Option<Revision>,
     /// Optional numbers for people; the guard uses only the acceleration along the machine.
     pub told: Reported,

@@ -42,9 +42,9 @@ impl Describer {
         self.entries.first().map(|entry| entry.revision)
     }
 
-    /// Sends the next entry and the machine's new readings, at most [`READINGS_MAX`]. What the
-    /// system does not send is not repeated: each entry comes again in turn, each reading with its
-    /// next change.
+    /// Sends the next entry and the machine's new readings, at most [`READINGS_MAX`]. Frames
+    /// that the system does not send are not repeated: each entry comes again in turn, each reading
+    /// when the machine reports it again.
     pub(crate) fn send(&mut self, machine: &mut impl Machine, client: &mut Client, now: Instant) {
         let Some(entry) = self.entries.get(self.next).copied() else { return };
         self.next = (self.next + 1) % self.entries.len();

@@ -24,7 +24,7 @@ from tautline_ros.heartbeat import Condition, Sender
 from tautline_ros.reports import Reports
 
 LIMITS = "low", "high", "warn_low", "warn_high", "alarm_low", "alarm_high"
-# What the guard is told of a value; the rest says where it comes from.
+# Fields of a value that its description declares; the other ones name its source.
 VALUE_FIELDS = "name", "form", "unit", *LIMITS
 # m/s and rad/s below which the robot stands.
 STANDING = 0.05

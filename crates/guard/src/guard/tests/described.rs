@@ -21,8 +21,8 @@ fn action(form: ActionForm, is_allowed_held: bool) -> Item {
     Item::Action(Action { name: Name::new("dock").unwrap(), rule })
 }
 
-/// Axes: one that holds, one that returns to 0.25, one that is released, a speed that ends. Actions:
-/// a blade that a person holds down, a request, and a request that is allowed while held.
+/// Axes: one that holds, one that returns to 0.25, one that is released, a speed that ends.
+/// Actions: a blade that a person holds down, a request, and a request that is allowed while held.
 fn excavator() -> [Item; 7] {
     [
         axis(AxisForm::Position, AxisStop::Hold),
@@ -65,7 +65,7 @@ fn outcome(rig: &Rig) -> Option<Outcome> {
 }
 
 #[test]
-fn axes_follow_a_person_who_drives_and_a_stop_ends_each_as_declared() {
+fn axes_follow_a_driver_and_end_in_a_stop_as_declared() {
     let mut rig = armed();
     assert!(axes(&rig)[..3].iter().all(|set_point| set_point.is_nan()), "nobody moved them");
     rig.command().controls.axes = Axes([1.0; 16]);
@@ -180,7 +180,7 @@ fn requests_are_refused_by_mode_console_and_declaration() {
 }
 
 #[test]
-fn another_description_stops_a_driven_machine_and_is_adopted_when_held() {
+fn another_description_stops_the_machine_and_counts_when_held() {
     let mut rig = armed();
     rig.command().controls.twist = Twist { forward: 0.5, ..Twist::ZERO };
     rig.steps(50);
