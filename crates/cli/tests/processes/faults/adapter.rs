@@ -142,13 +142,13 @@ const STANDING: f64 = 0.05;
 /// Python text of an adapter whose machine drives until its bus fails, and that prints the applied
 /// controls.
 const FAILING: &str = r#"
-import machine
+import adapter, machine
 
 class Failing(machine.Machine):
-    speed, controls = 5.0, (2, 0.1, 0.8, 0.0, 0, 0, 0, 0.0, 0.0, 0.0)
+    speed, controls = 5.0, (2, 0.1, 0.8, 0.0, 0, 0, 0.0, 0.0, 0.0, *adapter.NO_AXES, 0, 0, 0)
     def apply(self, controls):
         super().apply(controls)
-        print(*controls[:7])
+        print(*controls[:6], controls[25])
     def state(self, seconds, notices):
         raise OSError("the bus is gone")
 
