@@ -72,8 +72,8 @@ test('the page draws what the machine declares, with the colours of its limits',
 test('sliders and buttons set axes, which a stop ends', async () => {
   await page.locator('[data-testid=axis-0]').fill('1.25');
   await commandWhere(({ axes }) => near(axes[BOOM], 1.25));
-  await hold(page.getByRole('button', { name: 'boom more' }), () => commandWhere(({ axes }) => axes[BOOM] > 1.4));
-  await hold(page.getByRole('button', { name: 'winch less' }), () => commandWhere(({ axes }) => near(axes[WINCH], -0.2)));
+  await hold(page.locator('[data-testid=axis-more-0]'), () => commandWhere(({ axes }) => axes[BOOM] > 1.4));
+  await hold(page.locator('[data-testid=axis-less-1]'), () => commandWhere(({ axes }) => near(axes[WINCH], -0.2)));
   await commandWhere(({ axes }) => axes[WINCH] === 0);
   standIn.guard = { ...standIn.guard, mode: HELD };
   await commandWhere(({ axes }) => axes.every(Number.isNaN));
@@ -133,12 +133,15 @@ test('a key and a stick are assigned in the settings, and act only after a relea
   await commandWhere(({ act }) => act?.deed === REQUEST);
 });
 
-test('an action has a button on the picture if that is chosen', async () => {
+test('an action and an axis have buttons on the picture if that is chosen', async () => {
   await page.locator('#controls > summary').click();
-  await page.locator('[data-testid=on-picture-dock]').check();
+  await page.locator('[data-testid=on-picture-action-dock]').check();
   await page.locator('[data-testid=picture-action-3]').click();
   await commandWhere(({ act }) => act?.deed === REQUEST && act.stop === DOCK);
   assert.ok(!await page.locator('[data-testid=picture-action-0]').isVisible());
+  await page.locator('[data-testid=on-picture-more-boom]').check();
+  await hold(page.locator('[data-testid=picture-axis-less-0]'), () => commandWhere(({ axes }) => axes[BOOM] < 0.4));
+  assert.ok(!await page.locator('[data-testid=picture-axis-less-1]').isVisible());
 });
 
 test('an absence releases the horn and ends the winch', async () => {

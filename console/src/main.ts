@@ -426,7 +426,7 @@ class Console {
       isWanted: (index) => declared.isOn(index),
       asked,
       reading: (index) => (readings !== null && readings.revision === description?.revision ? readings.readings.get(index) ?? null : null),
-      isOnPicture: (name) => this.#person.bindings.isOnPicture(name),
+      isOnPicture: (slot) => this.#person.bindings.isOnPicture(slot),
       driven: this.#person.drives,
     });
     this.#assign.show(description);

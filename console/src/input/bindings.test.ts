@@ -41,8 +41,8 @@ describe('an assignment', () => {
 
   it('may also be a button on the picture', () => {
     const store = kept();
-    new Bindings(store).setOnPicture('dock', true);
-    expect([new Bindings(store).isOnPicture('dock'), new Bindings(store).isOnPicture('horn')]).toEqual([true, false]);
+    new Bindings(store).setOnPicture('action dock', true);
+    expect([new Bindings(store).isOnPicture('action dock'), new Bindings(store).isOnPicture('more dock')]).toEqual([true, false]);
   });
 
   it('is none if the stored text is invalid', () => {

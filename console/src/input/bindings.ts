@@ -43,19 +43,19 @@ export class Bindings {
     }
   }
 
-  /** Returns whether the action of this name has a button on the picture. */
-  isOnPicture(name: string): boolean {
+  /** Returns whether the slot's action or axis has buttons on the picture. */
+  isOnPicture(slot: Slot): boolean {
     try {
-      return this.store.getItem(ON_PICTURE + name) === 'true';
+      return this.store.getItem(ON_PICTURE + slot) === 'true';
     } catch {
       return false;
     }
   }
 
-  /** Shows a button for the action of this name on the picture, or removes it. */
-  setOnPicture(name: string, isShown: boolean): void {
+  /** Shows buttons for the slot's action or axis on the picture, or removes them. */
+  setOnPicture(slot: Slot, isShown: boolean): void {
     try {
-      this.store.setItem(ON_PICTURE + name, String(isShown));
+      this.store.setItem(ON_PICTURE + slot, String(isShown));
     } catch {
       // Without storage no button is shown.
     }

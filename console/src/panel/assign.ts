@@ -83,19 +83,20 @@ export class AssignPanel {
       this.bindings.assign(slot, null);
     });
     this.#lines.set(slot, { source, clear });
-    const choice = slot.startsWith('action ') ? this.#pictureChoice(words) : make('span');
+    // One choice shows both directions of an axis.
+    const choice = slot.startsWith('less ') ? make('span') : this.#pictureChoice(slot);
     return make('li', {}, make('span', {}, words), choice, source, assign, clear);
   }
 
-  /** Returns the choice whether an action has a button on the picture. */
-  #pictureChoice(name: string): HTMLElement {
-    const choice = make('input', { type: 'checkbox', 'data-testid': `on-picture-${name}` });
-    choice.checked = this.bindings.isOnPicture(name);
+  /** Returns the choice whether an action or axis has buttons on the picture. */
+  #pictureChoice(slot: Slot): HTMLElement {
+    const choice = make('input', { type: 'checkbox', 'data-testid': `on-picture-${slot.replaceAll(' ', '-')}` });
+    choice.checked = this.bindings.isOnPicture(slot);
     choice.addEventListener('change', () => {
-      this.bindings.setOnPicture(name, choice.checked);
+      this.bindings.setOnPicture(slot, choice.checked);
       choice.blur();
     });
-    return make('label', { title: 'Show a button on the picture' }, choice, ' on picture');
+    return make('label', { title: 'Show buttons on the picture' }, choice, ' on picture');
   }
 
   #key(event: KeyboardEvent): void {

@@ -42,6 +42,24 @@ describe('a picture source with a fault', () => {
   });
 });
 
+describe('a refused request', () => {
+  const told = (mode: string, kind: string): Facts => ({
+    ...FACTS, acts: { ...FACTS.acts, last: { kind, outcome: 'machine refused' } } as Facts['acts'],
+    telemetry: { guard: { blackBox: 'records', mode }, sight: [], sourceTrouble: '', modeReason: '' } as unknown as TelemetryView,
+  });
+
+  it('is shown with its reason while the machine is armed or driven', () => {
+    for (const mode of ['armed', 'driving', 'limited']) {
+      const { title, detail } = noticeOf(told(mode, 'request'))!;
+      expect([title, detail]).toEqual(['Request not accepted', 'The machine refused.']);
+    }
+  });
+
+  it('is not shown of an arming that came too late', () => {
+    expect(noticeOf(told('driving', 'arm'))).toBeNull();
+  });
+});
+
 describe('an operator that does not record', () => {
   it('is shown with the cause from its snapshot if nothing is worse', () => {
     const values = [{ name: 'slices shown', number: 7, unit: '', total: true }, { name: 'recording stands still: disk full', number: 1, unit: '', total: false }];

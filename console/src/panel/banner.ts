@@ -236,9 +236,9 @@ function guardNotice(guard: GuardView, acts: ActsView, sight: readonly Sight[]):
   switch (guard.mode) {
     case 'driving':
     case 'limited':
-      return null;
+      return drivenRefusal(acts);
     case 'armed':
-      return armedNotice(acts, guard.motion, sight);
+      return drivenRefusal(acts) ?? armedNotice(acts, guard.motion, sight);
     case 'manoeuvre':
       return { tone: 'bad', title: 'Stopping', detail: `${causeWords(guard)}.` };
     case 'held':
@@ -281,12 +281,24 @@ function sightNotice({ telemetry }: Facts): Notice | null {
   return null;
 }
 
-function heldNotice(guard: GuardView, { last, pending }: ActsView): Notice {
-  if (last !== null && last.outcome !== 'done') {
-    const what = REFUSED[last.kind];
-    const why = last.outcome === 'unanswered' ? 'the vehicle did not answer: try again' : NEEDS[last.outcome];
-    return { tone: 'warn', title: what, detail: `${why.charAt(0).toUpperCase()}${why.slice(1)}.` };
-  }
+/** Returns why the last action was refused; `null` if it was done. */
+function refusal({ last }: ActsView): Notice | null {
+  if (last === null || last.outcome === 'done') return null;
+  const why = last.outcome === 'unanswered' ? 'the vehicle did not answer: try again' : NEEDS[last.outcome];
+  return { tone: 'warn', title: REFUSED[last.kind], detail: `${why.charAt(0).toUpperCase()}${why.slice(1)}.` };
+}
+
+/**
+ * Returns why an armed or driven machine refused the last action. Arming, resetting and taking over
+ * are pointless then: their refusal says nothing.
+ */
+function drivenRefusal(acts: ActsView): Notice | null {
+  return ['arm', 'reset', 'take over'].includes(acts.last?.kind ?? '') ? null : refusal(acts);
+}
+
+function heldNotice(guard: GuardView, acts: ActsView): Notice {
+  const refused = refusal(acts);
+  if (refused !== null) return refused;
   const others = guard.blockers.filter((blocker) => blocker !== 'latched');
   const needs = needWords(others);
   if (guard.latched) {
@@ -297,7 +309,7 @@ function heldNotice(guard: GuardView, { last, pending }: ActsView): Notice {
   }
   return {
     tone: needs === '' ? 'calm' : 'warn', title: 'Held',
-    detail: `${causeWords(guard)}. ${needs || (pending === 'arm' ? 'Arming.' : 'Enter arms the vehicle.')}`,
+    detail: `${causeWords(guard)}. ${needs || (acts.pending === 'arm' ? 'Arming.' : 'Enter arms the vehicle.')}`,
     action: { name: 'arm', label: 'Arm' },
   };
 }

@@ -1,4 +1,5 @@
 import { type Action, type Axis, type Description, type ValueInfo, levelOf } from '../declared';
+import type { Slot } from '../input/bindings';
 import { byId, make, setData, setText } from './element';
 import { UNKNOWN, signed } from './format';
 
@@ -20,8 +21,8 @@ export interface DeclaredView {
   asked(index: number): Asked;
   /** Newest reading of a value; `null` if it is unknown. */
   reading(index: number): number | string | null;
-  /** True if the action of this name has a button on the picture too. */
-  isOnPicture(name: string): boolean;
+  /** True if the slot's action or axis has buttons on the picture too. */
+  isOnPicture(slot: Slot): boolean;
   /** True while the guard lets this console drive. */
   driven: boolean;
 }
@@ -39,8 +40,10 @@ interface AxisLine {
   measured: HTMLElement;
   mark: HTMLElement;
   buttons: readonly HTMLButtonElement[];
+  /** Its buttons on the picture, with its name and position between them. */
+  onPicture: HTMLElement;
+  pictureMeasured: HTMLElement;
 }
-
 
 /** The card with the axes, actions and values that the machine declares. */
 export class DeclaredPanel {
@@ -74,10 +77,10 @@ export class DeclaredPanel {
     this.#actionButtons = actions.map((action, index) => this.#actionButton(action, index, 'action'));
     this.#pictureButtons = actions.map((action, index) => this.#actionButton(action, index, 'picture-action'));
     this.#actions.replaceChildren(...this.#actionButtons);
-    this.#picture.replaceChildren(...this.#pictureButtons);
-    this.#valueCells = values.map(({ name }, index) => {
+    this.#picture.replaceChildren(...this.#axisLines.map(({ onPicture }) => onPicture), ...this.#pictureButtons);
+    this.#valueCells = values.map(({ name, form }, index) => {
       const cell = make('b', { 'data-testid': `value-${index}` }, UNKNOWN);
-      return { row: make('div', {}, make('span', {}, name), cell), cell };
+      return { row: make('div', { 'data-form': form }, make('span', {}, name), cell), cell };
     });
     this.#values.replaceChildren(...this.#valueCells.map(({ row }) => row));
   }
@@ -91,14 +94,19 @@ export class DeclaredPanel {
     slider.addEventListener('input', () => this.events.setPosition(index, Number(slider.value)));
     slider.addEventListener('change', () => slider.blur());
     slider.hidden = !isPosition;
-    const buttons = ([-1, 1] as const).map((side) => holdButton(side < 0 ? '−' : '+', `${axis.name} ${side < 0 ? 'less' : 'more'}`,
-      (isDown) => this.events.push(index, isDown ? side : 0)));
+    const button = (side: 1 | -1, id: string): HTMLButtonElement => holdButton(side < 0 ? '−' : '+',
+      `${axis.name} ${side < 0 ? 'less' : 'more'}`, (isDown) => this.events.push(index, isDown ? side : 0),
+      `${id}-${side < 0 ? 'less' : 'more'}-${index}`);
+    const [less, more, lessHere, moreHere] = [button(-1, 'axis'), button(1, 'axis'), button(-1, 'picture-axis'), button(1, 'picture-axis')];
+    const pictureMeasured = make('output');
+    const onPicture = make('div', { class: 'picture-axis', role: 'group', 'aria-label': axis.name },
+      lessHere, make('span', {}, axis.name, pictureMeasured), moreHere);
     const [measured, mark] = [make('output', { 'data-testid': `axis-measured-${index}` }), make('i', { class: 'axis-mark' })];
     const well = make('div', { class: 'axis-well' }, mark, slider);
-    const line = make('div', { class: 'axis-line' }, make('span', { class: 'axis-name' }, axis.name), buttons[0]!, well, buttons[1]!, measured);
+    const line = make('div', { class: 'axis-line' }, make('span', { class: 'axis-name' }, axis.name), less, well, more, measured);
     if (index === 0) this.#axes.replaceChildren();
     this.#axes.append(line);
-    return { slider, measured, mark, buttons };
+    return { slider, measured, mark, buttons: [less, more, lessHere, moreHere], onPicture, pictureMeasured };
   }
 
   #actionButton({ name, form }: Action, index: number, id: string): HTMLButtonElement {
@@ -111,10 +119,11 @@ export class DeclaredPanel {
     return button;
   }
 
-  #showAxis(axis: Axis, index: number, { setPoints, measured, driven }: DeclaredView): void {
-    const { slider, measured: output, mark, buttons } = this.#axisLines[index]!;
+  #showAxis(axis: Axis, index: number, { setPoints, measured, driven, isOnPicture }: DeclaredView): void {
+    const { slider, measured: output, mark, buttons, onPicture, pictureMeasured } = this.#axisLines[index]!;
     const [setPoint, now] = [setPoints[index] ?? NaN, measured[index] ?? NaN];
-    setText(output, `${number(now, axis)} ${axis.unit}`.trimEnd());
+    onPicture.hidden = !isOnPicture(`more ${axis.name}`);
+    for (const place of [output, pictureMeasured]) setText(place, `${number(now, axis)} ${axis.unit}`.trimEnd());
     const shown = Number.isNaN(setPoint) ? now : setPoint;
     if (document.activeElement !== slider && !Number.isNaN(shown)) slider.value = String(shown);
     slider.disabled = !driven;
@@ -125,7 +134,7 @@ export class DeclaredPanel {
 
   #showAction(action: Action, index: number, view: DeclaredView): void {
     const onPicture = this.#pictureButtons[index]!;
-    onPicture.hidden = !view.isOnPicture(action.name);
+    onPicture.hidden = !view.isOnPicture(`action ${action.name}`);
     for (const button of [this.#actionButtons[index]!, onPicture]) showState(button, action, index, view);
   }
 
