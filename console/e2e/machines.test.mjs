@@ -1,14 +1,15 @@
 // Simulated machines that a twist moves, driven through the whole system from one page: by keys, by
-// a gamepad and by two thumbs, with turns on the spot and at a held speed. Needs console/dist,
-// Debian's chromium and target/release/tautline (or TAUTLINE).
+// a gamepad and by two thumbs, with turns on the spot and at a held speed; their axes and actions
+// while they drive. Needs console/dist, Debian's chromium and target/release/tautline (or
+// TAUTLINE).
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { VirtualPads } from './pads.mjs';
 import { Processes, arm, eventually, launchBrowser, openConsole, startDemo } from './stand.mjs';
 import { Fingers, middleOf } from './touch.mjs';
 
-const STICK = { x: 0, y: 1, rightX: 2 };
+const STICK = { x: 0, y: 1, rightX: 2, rightY: 3 };
 /** More than the travel of a touch control, in CSS pixels. */
 const FAR = 90;
 /** Speeds in m/s and yaw rates in degrees per second that a machine reaches at least. */
@@ -21,8 +22,11 @@ let browser;
 before(async () => { browser = await launchBrowser(); });
 after(() => browser?.close());
 
-/** Largest sideways speed in m/s that a machine reaches at least; `null` if it has none. */
-for (const [machine, across] of [['robot', null], ['rover', null], ['cart', 0.2]]) {
+/**
+ * Largest sideways speed in m/s that a machine reaches at least, `null` if it has none; and its
+ * first axis, with a position that it passes within a second.
+ */
+for (const [machine, across, axis, far] of [['robot', null, 'pan', 0.6], ['rover', null, 'boom', 0.3], ['cart', 0.2, 'gripper', 0.04]]) {
   describe(`a ${machine}`, () => {
     let demo;
     let processes;
@@ -50,21 +54,22 @@ for (const [machine, across] of [['robot', null], ['rover', null], ['cart', 0.2]
       await demo?.end();
     });
 
-    test('is driven and turned on the spot by keys', async () => {
+    // A failed test must not hold down anything for the next one.
+    afterEach(async () => {
+      for (const key of ['KeyA', 'KeyD', 'KeyW', 'KeyS', 'KeyZ', 'KeyK', 'Space']) await page.keyboard.up(key);
+      await pads.set(0, { axes: { [STICK.x]: 0, [STICK.y]: 0, [STICK.rightX]: 0, [STICK.rightY]: 0 } });
+      await fingers.release();
+    });
+
+    test('turns on the spot, brakes and goes to each side by keys', async () => {
       await arm(page);
       await page.keyboard.down('KeyA');
       await moves(({ forward, turn }) => turn > TURNS && Math.abs(forward) < 0.1);
       await page.locator('#road[data-way=spot]').waitFor({ timeout: SOON });
       await page.keyboard.up('KeyA');
-      await stands();
       await page.keyboard.down('KeyD');
       await moves(({ turn }) => turn < -TURNS);
       await page.keyboard.up('KeyD');
-      await page.keyboard.down('KeyW');
-      await moves(({ forward, turn }) => forward > FAST && Math.abs(turn) < TURNS);
-      await page.locator('#road[data-way=course]').waitFor({ timeout: SOON });
-      await page.keyboard.up('KeyW');
-      await stands();
       await page.keyboard.down('KeyS');
       await moves(({ forward }) => forward < -FAST);
       await page.keyboard.down('Space');
@@ -78,7 +83,7 @@ for (const [machine, across] of [['robot', null], ['rover', null], ['cart', 0.2]
       }
     });
 
-    test('is driven and turned on the spot by a gamepad', async () => {
+    test('turns on the spot and goes to each side by a gamepad', async () => {
       await arm(page);
       await pads.sweep(0, STICK.y, -1, 0);
       const turnAxis = across === null ? STICK.x : STICK.rightX;
@@ -86,17 +91,12 @@ for (const [machine, across] of [['robot', null], ['rover', null], ['cart', 0.2]
       await pads.set(0, { axes: { [turnAxis]: -1 }, live: true });
       await moves(({ forward, turn }) => turn > TURNS && Math.abs(forward) < 0.1);
       await pads.set(0, { axes: { [turnAxis]: 0 } });
-      await stands();
-      await pads.set(0, { axes: { [STICK.y]: -1 } });
-      await moves(({ forward }) => forward > FAST);
-      await pads.set(0, { axes: { [STICK.y]: 0 } });
-      await stands();
       if (across !== null) {
         await pads.set(0, { axes: { [STICK.x]: 1 } });
         await moves(({ sideways }) => sideways < -across);
         await pads.set(0, { axes: { [STICK.x]: 0 } });
-        await stands();
       }
+      await stands();
     });
 
     test('is driven and turned on the spot by two thumbs', async () => {
@@ -111,17 +111,87 @@ for (const [machine, across] of [['robot', null], ['rover', null], ['cart', 0.2]
       await fingers.up(1);
       await moves(({ forward, turn }) => forward > FAST && Math.abs(turn) < TURNS / 2);
       await fingers.up(2);
-      await stands();
       if (across !== null) {
         await fingers.down(3, ...left);
         await fingers.move(3, -FAR, 0);
         await moves(({ sideways }) => sideways > across);
         await fingers.up(3);
-        await stands();
       }
+      await stands();
     });
 
-    test('holds a speed without a hand until it is braked, and starts at 0 after a stop', async () => {
+    test(`moves its ${axis} while it drives, by a key, a stick and a thumb`, async () => {
+      await page.locator('#controls > summary').click();
+      await page.locator(`[data-testid=assign-more-${axis}]`).click();
+      await page.keyboard.press('KeyK');
+      await page.locator('#assign-asked', { hasText: 'Assigned: K' }).waitFor();
+      await page.locator(`[data-testid=assign-less-${axis}]`).click();
+      await pads.sweep(0, STICK.rightY, 1);
+      await page.locator('#assign-asked', { hasText: 'Assigned: axis 3' }).waitFor();
+      await pads.sweep(0, STICK.rightY, 0);
+      for (const slot of [`more-${axis}`, 'action-dock']) await page.locator(`[data-testid=on-picture-${slot}]`).check();
+      await page.locator('#controls > summary').click();
+      await page.evaluate(() => { document.querySelector('main').scrollTop = 0; });
+
+      await arm(page);
+      for (const key of ['KeyK', 'KeyW']) await page.keyboard.down(key);
+      await moves(({ forward, axis: position }) => forward > FAST && position > far);
+      await page.locator('#road[data-way=course]').waitFor({ timeout: SOON });
+      for (const key of ['KeyK', 'KeyW']) await page.keyboard.up(key);
+      await stands();
+      await pads.set(0, { axes: { [STICK.y]: -1, [STICK.rightY]: 1 }, live: true });
+      await moves(({ forward, axis: position }) => forward > FAST && position < far / 2);
+      await pads.set(0, { axes: { [STICK.y]: 0, [STICK.rightY]: 0 } });
+      await stands();
+      await fingers.down(1, ...await middleOf(page, '#touch-left'));
+      await fingers.move(1, 0, FAR);
+      await fingers.down(2, ...await middleOf(page, '[data-testid=picture-axis-more-0]'));
+      await moves(({ forward, axis: position }) => forward > FAST && position > far);
+      await fingers.up(2);
+      // The thumb still drives.
+      const dock = page.locator('[data-testid=picture-action-6]');
+      await dock.click();
+      await page.locator('[data-testid=picture-action-6][data-asked=refused]').waitFor({ timeout: SOON });
+      await page.locator('#banner', { hasText: 'The machine refused' }).waitFor();
+      await fingers.up(1);
+      await stands();
+      const { axis: raised } = await motion();
+      assert.ok(raised > far, `the ${axis} is at ${raised}`);
+      await eventually(() => value(2), (state) => state === 'undocked', SOON);
+      // The figures are rounded: a machine that shows 0 can still creep.
+      await sleep(1_000);
+      await dock.click();
+      const asked = async () => `${await dock.getAttribute('data-asked')} ${await page.locator('#banner').innerText()}`;
+      await eventually(asked, (told) => told.startsWith('done'), SOON);
+      await eventually(() => value(2), (state) => state === 'docked', SOON);
+    });
+
+    test(`sets its ${axis} by a slider, and keeps it and the lights while it is held`, async () => {
+      await arm(page);
+      assert.match(await value(0), /^2\d(\.\d+)? V$/);
+      assert.match(await value(1), /^\d\d(\.\d+)? °C$/);
+      await page.locator('[data-testid=axis-0]').fill(String(far));
+      await moves(({ axis: position }) => Math.abs(position - far) < far / 20);
+      if (machine === 'rover') {
+        await page.locator('[data-testid=axis-more-2]').scrollIntoViewIfNeeded();
+        const winch = async () => Number.parseFloat(await page.locator('[data-testid=axis-measured-2]').innerText());
+        await fingers.down(1, ...await middleOf(page, '[data-testid=axis-more-2]'));
+        await eventually(winch, (speed) => speed > 0.15, SOON);
+        await fingers.up(1);
+        await eventually(winch, (speed) => speed === 0, SOON);
+        await page.evaluate(() => { document.querySelector('main').scrollTop = 0; });
+      }
+      await page.keyboard.press('KeyL');
+      await page.locator('[data-testid=action-1][aria-pressed=true]').waitFor({ timeout: SOON });
+      await page.keyboard.press('KeyP');
+      await page.locator('[data-testid=axis-0]:disabled').waitFor({ timeout: SOON });
+      assert.equal(await page.locator('#mode').innerText(), 'Held');
+      await moves(({ axis: position }) => Math.abs(position - far) < far / 20);
+      await page.locator('[data-testid=action-1][aria-pressed=true]').waitFor();
+    });
+
+    // Of the page alone: the same for every machine.
+    if (machine === 'robot') test('holds a speed without a hand until it is braked, and starts at 0 after a stop', async () => {
       await page.evaluate(() => {
         const mode = document.querySelector('#speed-mode');
         mode.value = 'set point';
@@ -131,7 +201,7 @@ for (const [machine, across] of [['robot', null], ['rover', null], ['cart', 0.2]
       await page.keyboard.down('KeyW');
       await moves(({ forward }) => forward > FAST);
       await page.keyboard.up('KeyW');
-      await sleep(2_000);
+      await sleep(1_000);
       await moves(({ forward }) => forward > FAST);
       await page.keyboard.press('Space');
       await stands();
@@ -150,12 +220,21 @@ for (const [machine, across] of [['robot', null], ['rover', null], ['cart', 0.2]
       assert.equal(await page.locator('#mode').innerText(), 'Armed');
     });
 
-    /** Returns what the machine reports: m/s forward and to the left, and degrees per second. */
+    /**
+     * Returns what the machine reports: m/s forward and to the left, degrees per second, and the
+     * position of its first axis.
+     */
     async function motion() {
-      const [forward, sideways, turn] = await page.evaluate(
-        () => ['twist-forward', 'twist-sideways', 'twist-turn'].map((id) => document.getElementById(id).textContent));
+      const shown = await page.evaluate(() => ['twist-forward', 'twist-sideways', 'twist-turn', 'axis-measured-0'].map(
+        (name) => document.querySelector(`[data-testid=${name}]`)?.textContent));
+      const [forward, sideways, turn, position] = shown.map((text) => Number.parseFloat(text?.replace('−', '-')));
       // A machine without sideways motion shows a dash.
-      return { forward: Number(forward), sideways: Number(sideways) || 0, turn: Number(turn) };
+      return { forward, sideways: sideways || 0, turn, axis: position };
+    }
+
+    /** Returns what the page shows of one of the machine's values. */
+    async function value(index) {
+      return page.locator(`[data-testid=value-${index}]`).innerText();
     }
 
     async function moves(holds) {

@@ -1,5 +1,6 @@
-// The steering check after arming: the page offers it, the wheels turn, and a person who sees a
-// mirrored picture latches a stop, which the black box records and only a reset ends.
+// A car's lights and horn. The steering check after arming: the page offers it, the wheels turn, and
+// a person who sees a mirrored picture latches a stop, which the black box records and only a reset
+// ends.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { after, before, test } from 'node:test';
@@ -24,6 +25,21 @@ after(async () => {
   await demo?.end();
 });
 
+test('lights and indicators are switched while the car is held, and the horn while a key is down', async () => {
+  await shows('horn', false);
+  await page.keyboard.down('KeyH');
+  await shows('horn', true);
+  await page.keyboard.up('KeyH');
+  await page.keyboard.press('KeyL');
+  await page.locator('[data-testid=action-3]', { hasText: 'left' }).click();
+  for (const lamp of ['lights', 'left']) await shows(lamp, true);
+  await page.keyboard.press('Period');
+  await shows('right', true);
+  for (const lamp of ['left', 'horn', 'high beam', 'hazard']) await shows(lamp, false);
+  await page.keyboard.press('Period');
+  await shows('right', false);
+});
+
 test('the steering check is offered, and turns the wheels left, then right', async () => {
   await arm(page);
   await says('Armed', /The steering has not been checked yet/);
@@ -34,6 +50,7 @@ test('a mirrored picture latches a stop that only a reset ends', async () => {
   await page.locator('#banner-other', { hasText: 'Mirrored or wrong' }).click();
   await says('Held after a stop', /The steering check failed/);
   assert.equal(await page.locator('#mode').innerText(), 'Held');
+  for (const lamp of ['lights', 'hazard']) await shows(lamp, true);
   await page.keyboard.press('Enter');
   await says('Not armed', /./);
   await eventually(() => recorded('show'), (text) => /Armed\s+Held\s+SteeringWrong/.test(text), 5_000);
@@ -43,11 +60,17 @@ test('a mirrored picture latches a stop that only a reset ends', async () => {
 
 test('the check is offered again until the picture agrees', async () => {
   await arm(page);
+  await shows('hazard', false);
   await says('Armed', /The steering has not been checked yet/);
   await turnWheels();
   await page.locator('#banner-action', { hasText: 'Yes' }).click();
   await eventually(async () => await words('detail'), (text) => text === 'Press the throttle to drive.', 5_000);
 });
+
+/** Waits until the car reports an action as on or off. */
+async function shows(name, isOn) {
+  await page.locator(`#declared-actions button[aria-pressed=${isOn}]`, { hasText: name }).waitFor({ timeout: 5_000 });
+}
 
 /** Lets the wheels turn, and waits until the page asks what was seen. */
 async function turnWheels() {

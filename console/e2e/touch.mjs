@@ -33,6 +33,11 @@ export class Fingers {
     await this.#send('touchEnd', [lifted]);
   }
 
+  /** Lifts all fingers. */
+  async release() {
+    for (const id of [...this.#points.keys()]) await this.up(id);
+  }
+
   /** Takes all touches away, as a system dialog does. */
   async cancel() {
     this.#points.clear();
