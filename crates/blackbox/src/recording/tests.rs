@@ -179,7 +179,9 @@ proptest! {
         file[at] ^= 1 << bit;
         let fault = fault(file.clone());
         // The fault is reported at the change, or at the signature over it.
-        let place = places(&file).iter().position(|place| *place == fault.offset);
+        // A file with another beginning has no records.
+        let places = if at < 8 { vec![0] } else { places(&file) };
+        let place = places.iter().position(|place| *place == fault.offset);
         prop_assert!(place.is_some_and(|place| place <= before + 25), "{fault} for byte {at}");
     }
 
