@@ -30,7 +30,7 @@ describe('a ROS 2 robot', { skip: PYTHON ? false : 'needs ROS_PYTHON' }, () => {
     const settings = processes.settings('guard');
     const path = /^machine = "(.*)"$/m.exec(readFileSync(settings, 'utf8'))[1];
     const guard = resolve(dirname(settings), path);
-    start('sim_robot', { pictures_per_second: 0 });
+    start('sim_robot', {});
     start('stop', { heartbeat });
     start('machine', { heartbeat, guard, robot: `${PACKAGE}/config/robot.yaml` });
     page = await (await browser.newContext()).newPage();

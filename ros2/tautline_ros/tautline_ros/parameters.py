@@ -103,12 +103,6 @@ STOP = (
     *DECELERATIONS,
 )
 
-CAMERA = (
-    Parameter("camera", "/run/tautline/camera.sock", "path that `camera` in vehicle.toml names"),
-    Parameter("compressed", False, "`image` is a CompressedImage (JPEG)"),
-    Parameter("full_range", True, "samples of grey or YUV use 0 to 255, not 16 to 235"),
-)
-
 TOPICS = (
     Parameter("side", "vehicle", "end at which the node runs", choices=("vehicle", "operator")),
     Parameter("robot", "", "file that describes the robot (YAML), with the list `topics`"),
@@ -128,9 +122,6 @@ SIM_ROBOT = (
         0.0,
         60.0,
     ),
-    Parameter("pictures_per_second", 30, "of the drawn camera; 0: none", 0, 60),
-    Parameter("width", 480, "of the pictures, pixels", 160, 1920),
-    Parameter("height", 270, "of the pictures, pixels", 96, 1080),
     Parameter("truth", "", "where each step's true motion is sent as JSON: the path of a socket"),
 )
 # Set while it runs, to try what a fault of the odometry does.

@@ -240,7 +240,7 @@ class Stand:
             settings = {"cwd": self.folder, "env": self.environment, "preexec_fn": hurry, **options}
             self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, **settings)
 
-    def node(self, module, parameters, inside=(), name=None, remap=None):
+    def node(self, module, parameters, inside=(), name=None):
         """Starts a node of the package with these parameters, as `name` for this test.
 
         `inside`: a command that runs another one. SIGUSR1 hangs the node's main thread, SIGUSR2 all
@@ -250,8 +250,6 @@ class Stand:
         command = [*inside, sys.executable, "-c", code, "--ros-args"]
         for key, value in parameters.items():
             command += ["-p", f"{key}:={value}"]
-        for topic, other in (remap or {}).items():
-            command += ["-r", f"{topic}:={other}"]
         self.start(name or module, command)
 
     def guard(self, inside=()):
@@ -263,7 +261,7 @@ class Stand:
     def robot(self, inside=(), **parameters):
         """Starts the simulated robot and `tautline_stop`."""
         self.truth = Truth(self.folder)
-        told = {"truth": self.truth.address, "pictures_per_second": 0, **parameters}
+        told = {"truth": self.truth.address, **parameters}
         self.node("sim_robot", told, inside)
         self.node("stop", {"heartbeat": self.heartbeat}, inside)
 

@@ -1,23 +1,21 @@
 """Parts of the nodes, in virtual time."""
 
-import array
 import math
 import re
 
-import numpy
 import pytest
 from builtin_interfaces.msg import Time
-from sensor_msgs.msg import BatteryState, Image
+from sensor_msgs.msg import BatteryState
 from stand import PACKAGE
 
-from tautline_ros import description, messages, parameters, pictures
+from tautline_ros import description, messages, parameters
 from tautline_ros.ackermann import Limits, Pedals
 from tautline_ros.commands import topic_name
 from tautline_ros.freshness import Freshness
 from tautline_ros.heartbeat import Condition, Twist, decode, encode, udp_address
 from tautline_ros.parameters import Mistakes
 from tautline_ros.reports import composed, shortened
-from tautline_ros.sim_robot import Camera, Drive
+from tautline_ros.sim_robot import Drive
 from tautline_ros.stop import Watch
 
 
@@ -224,13 +222,6 @@ class TestSimRobot:
             drive.step(0.01)
         assert drive.x == drive.y == 0.0 and 1.5 < drive.heading < 2.0
 
-    def test_its_picture_moves_with_it(self):
-        camera = Camera(160, 96, seed=1)
-        here = camera.draw(0.0, 0.0, 0.0)
-        assert here.shape == (96, 160, 3) and (camera.draw(0.0, 0.0, 0.0) == here).all()
-        assert (camera.draw(0.1, 0.0, 0.0) != here).any()
-        assert (camera.draw(0.0, 0.0, 0.1) != here).any()
-
 
 class TestMessages:
     def test_types_and_fields_are_found_by_name(self):
@@ -263,7 +254,7 @@ class TestMessages:
 
 def test_the_readme_lists_each_parameter_as_the_node_has_it():
     text = (PACKAGE / "README.md").read_text(encoding="utf-8")
-    for node in ("MACHINE", "STOP", "CAMERA", "TOPICS", "SIM_ROBOT"):
+    for node in ("MACHINE", "STOP", "TOPICS", "SIM_ROBOT"):
         part = text.split(f"### tautline_{node.lower()}\n")[1].split("\n#")[0]
         rows = re.findall(r"^\| `(\w+)` \| (.*) \| (.*) \|$", part, re.MULTILINE)
         known = [(it.name, shown(it.default), it.text) for it in getattr(parameters, node)]
@@ -275,34 +266,3 @@ def shown(default):
     if default == "":
         return "none"
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
-
-
-class TestPictures:
-    def test_a_picture_has_its_pixels_without_padding_alpha_and_odd_sides(self):
-        rows = numpy.arange(5 * 40, dtype=numpy.uint8).reshape(5, 40)
-        message = Image(width=7, height=5, step=40, encoding="bgra8")
-        message.data = array.array("B", rows.tobytes())
-        pixels, form, size = pictures.raw(message)
-        assert (form, size, pixels.shape) == ("bgr", (6, 4), (4, 6, 3))
-        assert pixels[1, 2].tolist() == rows[1, 8:11].tolist() and pixels.flags.c_contiguous
-
-    def test_what_is_no_picture_is_refused(self):
-        data = array.array("B", bytes(12))
-        for wrong in (
-            Image(width=2, height=2, step=6, encoding="bayer_rggb8", data=data),
-            Image(width=2, height=2, step=5, encoding="rgb8", data=data),
-            Image(width=2, height=3, step=6, encoding="rgb8", data=data),
-            Image(encoding="rgb8"),
-        ):
-            with pytest.raises(pictures.Unusable):
-                pictures.raw(wrong)
-
-    def test_the_size_of_a_jpeg_is_in_its_frame(self):
-        head = b"\xff\xd8\xff\xe0\x00\x04ab\xff\xff\xdb\x00\x03x"
-        frame = b"\xff\xc0\x00\x11\x08\x01\x0e\x01\xe0\x03"
-        assert pictures.jpeg_size(head + frame) == (480, 270)
-        whole = array.array("B", head + frame)
-        assert pictures.jpeg_size(whole) == (480, 270)
-        for wrong in (b"", b"\x89PNG", head, head + frame[:8], b"\xff\xd8" + bytes(20)):
-            with pytest.raises(pictures.Unusable):
-                pictures.jpeg_size(wrong)
