@@ -1,6 +1,6 @@
-// A car's lights and horn. The steering check after arming: the page offers it, the wheels turn, and
-// a person who sees a mirrored picture latches a stop, which the black box records and only a reset
-// ends.
+// A car's lights and horn. The steering check after arming: the page offers it, the wheels turn,
+// and a person who sees a mirrored picture latches a stop, which the black box records and only a
+// reset ends.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { after, before, test } from 'node:test';
