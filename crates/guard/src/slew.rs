@@ -53,7 +53,8 @@ fn approach(gap: f32, jerk: f32, seconds: f32) -> f32 {
     if jerk.is_infinite() {
         return gap / seconds;
     }
-    jerk * (libm::sqrtf(seconds * seconds + 2.0 * gap / jerk) - seconds)
+    // As a difference of the root and `seconds`, it would be 0 for the last of the gap.
+    2.0 * gap / (libm::sqrtf(seconds * seconds + 2.0 * gap / jerk) + seconds)
 }
 
 #[cfg(test)]
@@ -79,7 +80,7 @@ mod tests {
                 prop_assert!((next - target) * (from - target) >= -1e-6, "passed");
                 (value, rate) = (next, now);
             }
-            prop_assert!((value - target).abs() < 1e-3, "{value}");
+            prop_assert_eq!(value, target);
         }
     }
 
