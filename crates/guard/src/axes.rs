@@ -123,8 +123,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any wish of a person and any reported position, NaN and infinity included, the set
-        /// point of one fixed axis stays in its range and within its rate, or there is none.
+        /// For any set point of a person and any reported position, NaN and infinity included, the
+        /// set point of one fixed axis stays in its range and within its rate, or there is none.
         #[test]
         fn a_set_point_keeps_range_and_rate(
             bits: [u32; 40], measured: u32, is_speed: bool, seconds in 0.0_f32..0.05,

@@ -370,11 +370,13 @@ mod tests {
                 before = motion;
             }
             prop_assert!(f64::from(before.forward.abs()) <= limits.wheel_speed + 1e-6);
-            let (driven, speed) = (robot.odometer(), f64::from(before.speed()));
+            // The fastest wheel stops last, and the middle moves no farther than that wheel.
+            let speed = robot.wheels.iter().fold(0.0_f64, |most, wheel| most.max(wheel.abs()));
+            let driven = robot.odometer();
             drive(&mut robot, Twist::ZERO, 2_000, 3_000);
             prop_assert_eq!(robot.motion(), Twist::ZERO);
             let most = speed * speed / (2.0 * limits.deceleration) + speed * LAG;
-            prop_assert!(robot.odometer() - driven <= 1.5 * most + 0.01);
+            prop_assert!(robot.odometer() - driven <= most + 0.01);
         }
     }
 }
