@@ -60,7 +60,7 @@ TEST := cargo test --workspace --locked --no-fail-fast --features "$(FEATURES_TE
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: c ros wheel python ahead settings book deb container nat tun can kills help demo test compiles bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
+.PHONY: c ros wheel python ahead settings book deb container nat tun can kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -69,19 +69,7 @@ demo: build
 	@$(if $(CLIP),./setup ffmpeg)
 	@$(BINARY) demo --console 127.0.0.1:$(PORT) --links $(LINKS) $(if $(CLIP),--clip "$(CLIP)") $(if $(MACHINE),--machine $(MACHINE)) $(if $(RATE),--pictures-per-second $(RATE))
 
-# Tests mostly wait. Checks that only compile run in the time that they leave, at the lowest priority, and in a folder
-# of their own: cargo locks a folder while it compiles into it, and the tests would wait for that lock.
-test: ahead style
-	$(TEST) --no-run
-	@$(MAKE) --no-print-directory compiles & checks=$$!; \
-		$(MAKE) --no-print-directory unit browser; status=$$?; \
-		wait $$checks && exit $$status
-
-compiles: export CARGO_TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)/checks
-compiles:
-	@mkdir -p $(CARGO_TARGET_DIR)
-	@nice -n 19 $(MAKE) --no-print-directory clippy bare outside deny >$(CARGO_TARGET_DIR)/log 2>&1 \
-		&& echo "clippy, bare, outside, deny: passed" || { cat $(CARGO_TARGET_DIR)/log; exit 1; }
+test: ahead lint deny unit browser
 
 # Installs the tools of later steps while the first ones compile; each step asks again, and waits until they are there.
 ahead:
