@@ -26,6 +26,7 @@
 # make numbers latency and quality of a clip through the whole system   CLIP=file.mp4
 # make latency from capture to canvas, stage by stage     MINUTES=60 RATE=30 LINKS=lte-driving ENCODER=own
 # make delays  delays of a page in Chromium, recorded for `make drives`   MINUTES=5 LINKS=lte-driving OUT=crates/guard/tests/drives/recorded.csv
+# make machines   robot, rover and cart driven in Chromium by keys, pad and touch, with their axes; wants an idle machine
 # make settings   docs/settings.md, from the code
 # make book    the pages of docs as a book, in target/book
 # make deb     a Debian package of the binary and its services
@@ -60,7 +61,7 @@ TEST := cargo test --workspace --locked --no-fail-fast --features "$(FEATURES_TE
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: c ros wheel python ahead settings book deb container nat tun can kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
+.PHONY: machines c ros wheel python ahead settings book deb container nat tun can kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -280,6 +281,11 @@ loss: build
 build: console
 	@$(if $(FEATURES),./setup nasm)
 	cargo build --release --package tautline --features "$(FEATURES)"
+
+machines: console
+	@./setup chromium
+	cargo build --locked --package tautline
+	cd console && TAUTLINE=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/tautline node --test e2e/machines.mjs
 
 # A test compares the page with the code.
 settings: console

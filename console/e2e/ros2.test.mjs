@@ -1,5 +1,5 @@
 // The robot of the ROS 2 package, driven from a page through the whole system, with real DDS
-// between its nodes. Needs what machines.test.mjs does, and in ROS_PYTHON a Python with rclpy and
+// between its nodes. Needs what machines.mjs does, and in ROS_PYTHON a Python with rclpy and
 // the package tautline; `make ros` sets it.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
