@@ -170,7 +170,8 @@ async function handOver(from, to) {
     await seesSteadily(to);
     await to.keyboard.press('Enter');
   }
-  await titled(from, 'Another console drives now');
+  const titles = async () => `${await from.locator('#banner-title').innerText()} | ${await to.locator('#banner').innerText()}`;
+  await eventually(titles, (words) => words.startsWith('Another console drives now'), 5_000);
   const mode = await to.locator('#mode').innerText();
   await sleep(500);
   const goesOn = await to.locator('#mode').innerText();

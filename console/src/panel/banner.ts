@@ -110,7 +110,7 @@ function connectionNotice({ canDecode, connection }: Facts): Notice | null {
   }
 }
 
-function standingNotice({ standing }: Facts): Notice | null {
+function standingNotice({ standing, acts }: Facts): Notice | null {
   if (standing === null) return null;
   const { role, holder, request, agreed, reason } = standing;
   if (role === 'drives') {
@@ -142,6 +142,7 @@ function standingNotice({ standing }: Facts): Notice | null {
     case 'succeeds':
       return {
         tone: 'warn', title: 'Take over', detail: `${who} It hands over to you: take wheel and throttle, then press Enter.`,
+        ...(acts.last?.kind === 'take over' ? refusal(acts) : null),
         action: { name: 'take-over', label: 'Take over' }, other: { name: 'withdraw', label: 'No' },
       };
     case 'refused':
