@@ -42,6 +42,16 @@ describe('a picture source with a fault', () => {
   });
 });
 
+describe('a refused takeover', () => {
+  it('is shown with its reason, and can be repeated', () => {
+    const holder = { address: '10.0.0.7', sinceUnixMs: 0 } as NonNullable<Facts['standing']>['holder'];
+    const succeeds: Facts = { ...FACTS, standing: { ...FACTS.standing!, role: 'succeeds', holder } };
+    expect(noticeOf(succeeds)?.title).toBe('Take over');
+    const refused = noticeOf({ ...succeeds, acts: { ...FACTS.acts, last: { kind: 'take over', outcome: 'stale act' } } });
+    expect([refused?.title, refused?.detail, refused?.action?.name]).toEqual(['Not taken over', expect.stringContaining('again'), 'take-over']);
+  });
+});
+
 describe('a refused request', () => {
   const told = (mode: string, kind: string): Facts => ({
     ...FACTS, acts: { ...FACTS.acts, last: { kind, outcome: 'machine refused' } } as Facts['acts'],
