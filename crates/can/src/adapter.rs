@@ -1,9 +1,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tautline_guard::description::{Item, Reading, Text};
 use tautline_guard::{Controls, Fault, Faults, Gear, MachineState, Notices, Reported};
 use tautline_units::Instant;
 
+use crate::control::{Commanded, Control};
 use crate::frame::{Frame, Id};
 use crate::incoming::{Heard, Incoming, Target};
 use crate::outgoing::Outgoing;
@@ -14,6 +16,7 @@ use crate::outgoing::Outgoing;
 /// [`poll_transmit`](Self::poll_transmit) returns `None`.
 #[derive(Clone, Debug)]
 pub struct Adapter {
+    items: Vec<Item>,
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
     by_id: BTreeMap<Id, usize>,
@@ -21,9 +24,28 @@ pub struct Adapter {
     /// parts of one multiplexed message, which share its counter.
     sent: BTreeMap<Id, u64>,
     controls: Option<Controls>,
+    /// Request of an action that the machine has not answered; `None` if there is none.
+    asked: Option<Asked>,
+    /// Number of values, and of the next one to report; equal while none is due.
+    values: u8,
+    next_value: u8,
+    /// Time from which all values are reported again.
+    values_due: Instant,
     is_stopping: bool,
     last_frames: usize,
     counts: Counts,
+}
+
+/// Request of an action, on its way to the machine.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    action: u8,
+    /// `true` once frames carry the request: its answer no longer shows that of an earlier one.
+    is_begun: bool,
+    /// Time of the first frame with the request; `None` before it.
+    sent_at: Option<Instant>,
+    /// `true` if the request was repeated since the last controls.
+    is_kept: bool,
 }
 
 /// Counts of a bus's frames since the start, by their fate.
@@ -47,12 +69,18 @@ pub struct Counts {
 }
 
 impl Adapter {
-    pub(crate) fn new(outgoing: Vec<Outgoing>, incoming: Vec<Incoming>) -> Self {
+    pub(crate) fn new(items: Vec<Item>, outgoing: Vec<Outgoing>, incoming: Vec<Incoming>) -> Self {
+        let values = items.iter().filter(|item| matches!(item, Item::Value(_))).count() as u8;
         let ids = incoming.iter().enumerate().map(|(index, it)| (it.message.id, index));
         Self {
+            items,
             by_id: ids.collect(),
             sent: BTreeMap::new(),
             controls: None,
+            asked: None,
+            values,
+            next_value: values,
+            values_due: Instant::ZERO,
             is_stopping: false,
             last_frames: outgoing.len(),
             outgoing,
@@ -90,10 +118,75 @@ impl Adapter {
             return;
         }
         self.controls = Some(controls.sane());
+        // A request that is no longer repeated is over, answered or not.
+        self.asked = self.asked.filter(|asked| asked.is_kept);
+        if let Some(asked) = &mut self.asked {
+            asked.is_kept = false;
+        }
         self.is_stopping = is_alone || !self.faults(now).is_empty();
         if !self.is_stopping {
             self.outgoing.iter_mut().for_each(Outgoing::rest);
         }
+    }
+
+    /// Passes a person's request of an action to the machine. Returns whether the machine does it;
+    /// `None` while that is not known: then this is called again before the next controls.
+    ///
+    /// The answer is the signal that the map names for it. Frames carry the request from the moment
+    /// at which that signal shows no answer, so that an earlier one does not count, until it shows
+    /// one. Without such a signal, the machine has accepted once a frame carries the request.
+    pub fn request(&mut self, action: u8, now: Instant) -> Option<bool> {
+        let before = self.asked.filter(|asked| asked.action == action);
+        let new = Asked { action, is_begun: false, sent_at: None, is_kept: true };
+        let mut asked = Asked { is_kept: true, ..before.unwrap_or(new) };
+        let answer = self.answer(action, now);
+        asked.is_begun |= matches!(answer, Answer::Unnamed | Answer::None);
+        self.asked = Some(asked);
+        let sent_at = asked.sent_at?;
+        let is_accepted = match answer {
+            Answer::Unnamed => Some(true),
+            Answer::Given { is_accepted, at } if at > sent_at => Some(is_accepted),
+            Answer::Given { .. } | Answer::None | Answer::Unknown => None,
+        }?;
+        self.asked = None;
+        Some(is_accepted)
+    }
+
+    /// Returns the next value to report, with its number; `None` if none is due. All are due ten
+    /// times a second; a number that is not known is NaN.
+    pub fn reading(&mut self, now: Instant) -> Option<(u8, Reading)> {
+        if self.next_value == self.values {
+            if self.values == 0 || now < self.values_due {
+                return None;
+            }
+            (self.next_value, self.values_due) = (0, now + READING_INTERVAL);
+        }
+        let number = self.next_value;
+        self.next_value += 1;
+        let reading = self.uses().find_map(|(message, its)| match &its.target {
+            Target::Number(value, curve) if *value == number => {
+                let value = message.value(its, curve, now).map_or(f32::NAN, |value| value as f32);
+                Some(Reading::Number(value))
+            }
+            Target::Text(value) if *value == number => {
+                let signal = &message.message.signals[its.index];
+                let text = match message.known(its, now) {
+                    Some(raw) => match signal.name_of(raw) {
+                        Some(name) => name.to_owned(),
+                        None => signal.physical(raw).to_string(),
+                    },
+                    None => String::new(),
+                };
+                Some(Reading::Text(Text::new(&text).unwrap_or_default()))
+            }
+            _ => None,
+        });
+        Some((number, reading.unwrap_or(Reading::Number(f32::NAN))))
+    }
+
+    /// Returns the declared axes, actions and values.
+    pub fn description(&self) -> &[Item] {
+        &self.items
     }
 
     /// Begins the end: from now on, only one last frame of each message that has one is sent, and
@@ -107,7 +200,7 @@ impl Adapter {
     /// Returns the next frame that is due at `now`; `None` if there is none.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Frame> {
         let frame = match self.controls {
-            Some(controls) => self.due_frame(&controls, now),
+            Some(controls) => self.due_frame(controls, now),
             None => self.last_frame(),
         }?;
         self.counts.sent += 1;
@@ -122,12 +215,14 @@ impl Adapter {
         due.chain(self.incoming.iter().filter_map(Incoming::lost_at)).min()
     }
 
-    /// Returns the state of the machine by the messages that came in time; speed and steering angle
-    /// are NaN, and other numbers `None`, while they are not known.
+    /// Returns the state of the machine by the messages that came in time; speeds, yaw rate,
+    /// steering angle and axes are NaN, and other numbers `None`, while they are not known.
     pub fn state(&self, now: Instant) -> MachineState {
         let mut state = MachineState {
             measured_at: now,
             speed: f32::NAN,
+            sideways_speed: f32::NAN,
+            yaw_rate: f32::NAN,
             steering_angle: f32::NAN,
             gear: self.gear(now).unwrap_or_default(),
             faults: self.faults(now),
@@ -143,6 +238,13 @@ impl Adapter {
                     let speed = value(curve).unwrap_or(f32::NAN);
                     state.speed = if is_back { -speed } else { speed };
                 }
+                Target::SidewaysSpeed(curve) => {
+                    state.sideways_speed = value(curve).unwrap_or(f32::NAN);
+                }
+                Target::YawRate(curve) => state.yaw_rate = value(curve).unwrap_or(f32::NAN),
+                Target::Axis(axis, curve) => {
+                    state.axes.0[usize::from(*axis)] = value(curve).unwrap_or(f32::NAN);
+                }
                 Target::SteeringAngle(curve) => {
                     state.steering_angle = value(curve).unwrap_or(f32::NAN);
                 }
@@ -153,11 +255,15 @@ impl Adapter {
                     let holds = message.holds(its, condition, now);
                     state.notices = state.notices.with_if(*notice, holds);
                 }
-                Target::Light(light, condition) => {
+                Target::Action(action, condition) => {
                     let holds = message.holds(its, condition, now);
-                    state.actions = state.actions.with_if(*light, holds);
+                    state.actions = state.actions.with_if(*action, holds);
                 }
-                Target::Gear { .. } | Target::Fault(..) => {}
+                Target::Gear { .. }
+                | Target::Fault(..)
+                | Target::Number(..)
+                | Target::Text(_)
+                | Target::Answer { .. } => {}
             }
         }
         state
@@ -194,13 +300,41 @@ impl Adapter {
         &self.incoming
     }
 
-    fn due_frame(&mut self, controls: &Controls, now: Instant) -> Option<Frame> {
+    fn due_frame(&mut self, controls: Controls, now: Instant) -> Option<Frame> {
         let is_stopping = self.is_stopping;
         let due = |it: &&mut Outgoing| it.due(is_stopping).is_some_and(|due| due <= now);
         let outgoing = self.outgoing.iter_mut().find(due)?;
         let count = self.sent.entry(outgoing.id).or_default();
         *count += 1;
-        outgoing.frame(controls, is_stopping, *count - 1, now)
+        let asked = self.asked.as_mut().filter(|asked| asked.is_begun);
+        let request = asked.as_ref().map(|asked| asked.action);
+        if let Some(asked) = asked
+            && outgoing.follows(Control::Request(asked.action))
+        {
+            asked.sent_at.get_or_insert(now);
+        }
+        outgoing.frame(&Commanded { controls, request }, is_stopping, *count - 1, now)
+    }
+
+    /// Returns what the machine says about a request of this action.
+    fn answer(&self, action: u8, now: Instant) -> Answer {
+        let answers = self.uses().find_map(|(message, its)| match &its.target {
+            Target::Answer { action: its_action, accepted, refused } if *its_action == action => {
+                Some((message, its, accepted, refused))
+            }
+            _ => None,
+        });
+        let Some((message, its, accepted, refused)) = answers else { return Answer::Unnamed };
+        match (message.known(its, now), its.heard_at) {
+            (Some(raw), Some(at)) if accepted.contains(&raw) => {
+                Answer::Given { is_accepted: true, at }
+            }
+            (Some(raw), Some(at)) if refused.contains(&raw) => {
+                Answer::Given { is_accepted: false, at }
+            }
+            (Some(_), Some(_)) => Answer::None,
+            _ => Answer::Unknown,
+        }
     }
 
     fn last_frame(&mut self) -> Option<Frame> {
@@ -243,6 +377,22 @@ impl Adapter {
         self.incoming.iter().flat_map(|message| message.uses.iter().map(move |its| (message, its)))
     }
 }
+
+/// Answer of the machine to a request, by the signal that the map names for it.
+#[derive(Clone, Copy, Debug)]
+enum Answer {
+    /// The map names no signal.
+    Unnamed,
+    /// The signal does not come.
+    Unknown,
+    /// The signal shows no answer.
+    None,
+    /// The signal shows an answer, in a frame that came at `at`.
+    Given { is_accepted: bool, at: Instant },
+}
+
+/// Time between two reports of a value: people do not read faster.
+const READING_INTERVAL: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests;

@@ -43,6 +43,8 @@ pub(crate) enum Target {
         curve: Curve,
         is_signed_by_gear: bool,
     },
+    SidewaysSpeed(Curve),
+    YawRate(Curve),
     SteeringAngle(Curve),
     Gear {
         drive: Vec<u64>,
@@ -54,8 +56,20 @@ pub(crate) enum Target {
     Charge(Curve),
     Notice(Notice, Condition),
     Fault(Fault, Condition),
-    /// State of the car's action with this number.
-    Light(u8, Condition),
+    /// State of the action with this number: on while the condition holds.
+    Action(u8, Condition),
+    /// Measured value of the axis with this number.
+    Axis(u8, Curve),
+    /// Number that the machine reports as the value with this number.
+    Number(u8, Curve),
+    /// Text that the machine reports as the value with this number: the DBC's name of the bits.
+    Text(u8),
+    /// Answer to a request of the action with this number, by its bits; others are no answer.
+    Answer {
+        action: u8,
+        accepted: Vec<u64>,
+        refused: Vec<u64>,
+    },
 }
 
 /// A condition on a received signal, which sets a notice, fault or light while it holds.

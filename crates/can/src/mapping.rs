@@ -1,10 +1,9 @@
 use crate::adapter::Adapter;
 use crate::database::Database;
+use crate::declared::Declared;
 use crate::mistake::Mistake;
 use crate::written::{Map, Settings};
 use resolver::Resolver;
-
-pub(crate) use receives::{key, snake};
 
 mod receives;
 mod resolver;
@@ -45,12 +44,17 @@ impl Mapping {
                 return Err(mistakes);
             }
         };
-        let mut resolver = Resolver { database, mistakes };
+        let declared = Declared::of(&map, &mut mistakes);
+        let mut resolver = Resolver { database, declared: &declared, mistakes };
         let outgoing = resolver.sends(&map.sends);
         let incoming = resolver.receives(&map.receives);
+        resolver.check_use(&map, &outgoing, &incoming);
         let mut mistakes = resolver.mistakes;
         mistakes.sort();
-        if mistakes.is_empty() { Ok(Adapter::new(outgoing, incoming)) } else { Err(mistakes) }
+        match mistakes.is_empty() {
+            true => Ok(Adapter::new(declared.items, outgoing, incoming)),
+            false => Err(mistakes),
+        }
     }
 }
 

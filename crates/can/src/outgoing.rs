@@ -1,9 +1,8 @@
 use std::time::Duration;
 
-use tautline_guard::Controls;
 use tautline_units::Instant;
 
-use crate::control::Term;
+use crate::control::{Commanded, Control, Term};
 use crate::frame::{Frame, Id, Kind};
 use crate::limits::Limits;
 use crate::seal::Seal;
@@ -75,7 +74,7 @@ impl Outgoing {
     /// makes the next one due a period later.
     pub(crate) fn frame(
         &mut self,
-        controls: &Controls,
+        commanded: &Commanded,
         is_stopping: bool,
         count: u64,
         now: Instant,
@@ -92,8 +91,12 @@ impl Outgoing {
         self.sent_at = Some(now);
         let mut data = self.constant.clone();
         for bound in &mut self.bound {
-            let target = bound.terms.iter().map(|term| term.value(controls)).sum();
-            bound.last = bound.limits.next(target, bound.last, elapsed);
+            let target: f64 = bound.terms.iter().map(|term| term.value(commanded)).sum();
+            bound.last = match target.is_nan() {
+                // An axis without a set point leaves its signal as the DBC starts it.
+                true => bound.signal.physical(bound.signal.bits.get(&data)),
+                false => bound.limits.next(target, bound.last, elapsed),
+            };
         }
         if is_stopping {
             for (signal, value) in &self.at_stop {
@@ -122,6 +125,21 @@ impl Outgoing {
             signal.bits.set(&mut data, signal.raw(*value));
         }
         self.sealed(data, count)
+    }
+
+    /// Returns whether a signal of the message follows this control.
+    pub(crate) fn follows(&self, control: Control) -> bool {
+        let mut terms = self.bound.iter().flat_map(|bound| &bound.terms);
+        terms.any(|term| term.control == control)
+    }
+
+    /// Returns whether a signal of the message follows the indicators, and this action with them.
+    pub(crate) fn indicates(&self, action: u8) -> bool {
+        let mut terms = self.bound.iter().flat_map(|bound| &bound.terms);
+        terms.any(|term| match term.control {
+            Control::Indicators { left, right, hazard } => [left, right, hazard].contains(&action),
+            _ => false,
+        })
     }
 
     /// Resets the schedule of a message that is sent during stops, so that the next stop begins

@@ -1,8 +1,8 @@
-use tautline_guard::description::Action;
+use tautline_guard::description::Item;
 
 use crate::adapter::Adapter;
 use crate::incoming::{Condition, Incoming, Target};
-use crate::mapping::{key, snake};
+use crate::names::{key, snake};
 use crate::outgoing::{Outgoing, Schedule};
 use crate::signal::Signal;
 
@@ -12,7 +12,8 @@ pub fn table(adapter: &Adapter) -> String {
     let mut rows =
         vec![["", "message", "id", "period", "signal", "unit", "use"].map(str::to_owned)];
     adapter.outgoing().iter().for_each(|it| sent(it, &mut rows));
-    adapter.incoming().iter().for_each(|it| received(it, &mut rows));
+    let items = adapter.description();
+    adapter.incoming().iter().for_each(|it| received(it, items, &mut rows));
     let widths: [usize; 7] = std::array::from_fn(|column| {
         rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
     });
@@ -38,7 +39,7 @@ fn sent(outgoing: &Outgoing, rows: &mut Vec<Row>) {
         rows.push(["send".into(), name, id, period.clone(), signal.into(), unit.into(), used]);
     };
     for bound in &outgoing.bound {
-        let terms = bound.terms.iter().map(|term| format!("{}{}", term.control, term.curve));
+        let terms = bound.terms.iter().map(|term| format!("{}{}", term.name, term.curve));
         let terms = terms.collect::<Vec<_>>().join(" + ");
         push(&bound.signal.name, &bound.signal.unit, format!("{terms}; {}", bound.limits));
     }
@@ -57,7 +58,7 @@ fn sent(outgoing: &Outgoing, rows: &mut Vec<Row>) {
     }
 }
 
-fn received(incoming: &Incoming, rows: &mut Vec<Row>) {
+fn received(incoming: &Incoming, items: &[Item], rows: &mut Vec<Row>) {
     let fault = incoming.fault.map_or("unknown".to_owned(), snake);
     let timeout = format!("< {} ms", incoming.timeout.as_millis());
     let message = &incoming.message;
@@ -67,12 +68,12 @@ fn received(incoming: &Incoming, rows: &mut Vec<Row>) {
     };
     for its in &incoming.uses {
         let signal = &message.signals[its.index];
-        push(&signal.name, &signal.unit, used(&its.target, signal));
+        push(&signal.name, &signal.unit, used(&its.target, signal, items));
     }
     push("", "", format!("else: {fault}"));
 }
 
-fn used(target: &Target, signal: &Signal) -> String {
+fn used(target: &Target, signal: &Signal, items: &[Item]) -> String {
     let condition = |condition: &Condition| match condition {
         Condition::NotZero => "if not 0".to_owned(),
         Condition::Outside(values) => match (*values.start(), *values.end()) {
@@ -88,9 +89,18 @@ fn used(target: &Target, signal: &Signal) -> String {
             format!("if {}", values.iter().map(name).collect::<Vec<_>>().join(" or "))
         }
     };
+    let name = |is_kind: fn(&Item) -> bool, number: u8| {
+        let mut named = items.iter().filter(|item| is_kind(item));
+        named.nth(number.into()).map_or(String::new(), |item| key(item.name()))
+    };
+    let is_axis = |item: &Item| matches!(item, Item::Axis(_));
+    let is_action = |item: &Item| matches!(item, Item::Action(_));
+    let is_value = |item: &Item| matches!(item, Item::Value(_));
     match target {
         Target::Speed { curve, is_signed_by_gear: true } => format!("speed, signed by gear{curve}"),
         Target::Speed { curve, is_signed_by_gear: false } => format!("speed{curve}"),
+        Target::SidewaysSpeed(curve) => format!("sideways_speed{curve}"),
+        Target::YawRate(curve) => format!("yaw_rate{curve}"),
         Target::SteeringAngle(curve) => format!("steering_angle{curve}"),
         Target::Gear { .. } => "gear".to_owned(),
         Target::AccelerationAlong(curve) => format!("acceleration_along{curve}"),
@@ -98,9 +108,12 @@ fn used(target: &Target, signal: &Signal) -> String {
         Target::Charge(curve) => format!("charge{curve}"),
         Target::Notice(notice, its) => format!("notice {} {}", snake(notice), condition(its)),
         Target::Fault(fault, its) => format!("fault {} {}", snake(fault), condition(its)),
-        Target::Light(light, its) => {
-            let lamp = Action::of_car()[usize::from(*light)];
-            format!("signal {} {}", key(&lamp), condition(its))
+        Target::Action(number, its) => {
+            format!("action {} {}", name(is_action, *number), condition(its))
         }
+        Target::Axis(number, curve) => format!("axis {}{curve}", name(is_axis, *number)),
+        Target::Number(number, curve) => format!("value {}{curve}", name(is_value, *number)),
+        Target::Text(number) => format!("value {}", name(is_value, *number)),
+        Target::Answer { action, .. } => format!("answer {}", name(is_action, *action)),
     }
 }

@@ -1,6 +1,6 @@
 //! A map as its file has it, before the DBC gives its names a meaning.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -34,6 +34,9 @@ pub struct Settings {
 #[derive(Default, Debug)]
 pub(crate) struct Map {
     pub(crate) settings: Settings,
+    pub(crate) axes: Vec<Lined<WrittenAxis>>,
+    pub(crate) actions: Vec<Lined<WrittenAction>>,
+    pub(crate) values: Vec<Lined<WrittenValue>>,
     pub(crate) sends: Vec<Lined<Send>>,
     pub(crate) receives: Vec<Lined<Receive>>,
 }
@@ -47,6 +50,45 @@ pub(crate) struct Lined<T> {
 
 /// Parts of a map in their order, each with its line and the name of the signal that it is for.
 pub(crate) type Named<T> = Vec<Lined<(String, T)>>;
+
+/// One entry `[[axis]]` of a map as written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct WrittenAxis {
+    pub(crate) name: String,
+    pub(crate) form: Option<String>,
+    pub(crate) unit: String,
+    pub(crate) low: f32,
+    pub(crate) high: f32,
+    pub(crate) rate: f32,
+    /// `hold`, `zero`, `release`, or a set point; `hold` if unset.
+    pub(crate) on_stop: Option<Value>,
+}
+
+/// One entry `[[action]]` of a map as written.
+#[derive(Clone, Default, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct WrittenAction {
+    pub(crate) name: String,
+    pub(crate) form: Option<String>,
+    pub(crate) on_stop: Option<String>,
+    pub(crate) allowed_while_held: bool,
+}
+
+/// One entry `[[value]]` of a map as written. Limits that it lacks are NaN.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct WrittenValue {
+    pub(crate) name: String,
+    pub(crate) form: Option<String>,
+    pub(crate) unit: String,
+    pub(crate) low: f32,
+    pub(crate) high: f32,
+    pub(crate) warn_low: f32,
+    pub(crate) warn_high: f32,
+    pub(crate) alarm_low: f32,
+    pub(crate) alarm_high: f32,
+}
 
 /// One entry `[[send]]` of a map as written: a message to send, with its signals.
 #[derive(Default, Debug, Deserialize)]
@@ -199,7 +241,10 @@ pub(crate) struct Received {
     pub(crate) state: Option<State>,
     pub(crate) notice: Option<String>,
     pub(crate) fault: Option<String>,
-    pub(crate) signal: Option<String>,
+    pub(crate) action: Option<String>,
+    pub(crate) axis: Option<String>,
+    pub(crate) value: Option<String>,
+    pub(crate) answer: Option<String>,
     pub(crate) scale: Option<f64>,
     pub(crate) offset: Option<f64>,
     pub(crate) points: Option<Vec<(f64, f64)>>,
@@ -215,11 +260,44 @@ pub(crate) struct Received {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum State {
     Speed,
+    SidewaysSpeed,
+    YawRate,
     SteeringAngle,
     Gear,
     AccelerationAlong,
     AccelerationAcross,
     Charge,
+}
+
+impl Default for WrittenAxis {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            form: None,
+            unit: String::new(),
+            low: f32::NAN,
+            high: f32::NAN,
+            rate: f32::NAN,
+            on_stop: None,
+        }
+    }
+}
+
+impl Default for WrittenValue {
+    fn default() -> Self {
+        let none = f32::NAN;
+        Self {
+            name: String::new(),
+            form: None,
+            unit: String::new(),
+            low: none,
+            high: none,
+            warn_low: none,
+            warn_high: none,
+            alarm_low: none,
+            alarm_high: none,
+        }
+    }
 }
 
 impl Map {
@@ -231,13 +309,37 @@ impl Map {
             reader.note(error.span().unwrap_or_default(), error.message());
         }
         let mut root = root.into_inner();
+        let (axes, actions, values) = (
+            reader.lines(&mut root, "axis"),
+            reader.lines(&mut root, "action"),
+            reader.lines(&mut root, "value"),
+        );
         let sends = reader.entries(&mut root, "send");
         let receives = reader.entries(&mut root, "receive");
         Self {
+            axes,
+            actions,
+            values,
             sends: sends.into_iter().map(|it| reader.send(it)).collect(),
             receives: receives.into_iter().map(|it| reader.receive(it)).collect(),
             settings: reader.fields(root),
         }
+    }
+
+    /// Returns the names of all controls and actions that signals of the map are connected to.
+    pub(crate) fn names(&self) -> BTreeSet<&str> {
+        let sent = self.sends.iter().flat_map(|send| &send.part.signals);
+        let sent = sent.filter_map(|Lined { part: (_, sent), .. }| match sent {
+            Sent::Constant(_) => None,
+            Sent::Bound(bound) => Some(bound),
+        });
+        let sent = sent.flat_map(|bound| {
+            let terms = bound.sum.iter().flatten().map(|term| &term.from);
+            terms.chain([&bound.from]).filter_map(Option::as_deref)
+        });
+        let received = self.receives.iter().flat_map(|receive| &receive.part.signals);
+        let received = received.filter_map(|it| it.part.1.action.as_deref());
+        sent.chain(received).collect()
     }
 }
 
@@ -267,6 +369,20 @@ impl<'a> Reader<'a> {
             return Vec::new();
         };
         entries.into_iter().filter_map(|entry| self.table(entry)).collect()
+    }
+
+    /// Takes the array of tables called `name` out of `root`, and returns each table's fields.
+    fn lines<T: DeserializeOwned + Default>(
+        &mut self,
+        root: &mut DeTable<'a>,
+        name: &str,
+    ) -> Vec<Lined<T>> {
+        let entries = self.entries(root, name).into_iter();
+        let lines = entries.map(|entry| {
+            let line = self.line(entry.span());
+            Lined { line, part: self.fields(entry.into_inner()) }
+        });
+        lines.collect()
     }
 
     fn send(&mut self, entry: Spanned<DeTable<'a>>) -> Lined<Send> {

@@ -117,7 +117,7 @@ fn database(dbc: &Path) -> Database {
 /// Returns the recorded DBC files, and those of this repository.
 fn dbcs() -> Vec<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let ours = ["../../adapters/can/car.dbc", "../../adapters/can/torque.dbc"];
+    let ours = ["car", "rover", "torque"].map(|it| format!("../../adapters/can/{it}.dbc"));
     let mut dbcs = vec![own.join("tests/cantools/formats.dbc")];
     dbcs.extend(ours.map(|dbc| own.join(dbc)));
     let others = std::fs::read_dir(data().join("dbc")).unwrap();

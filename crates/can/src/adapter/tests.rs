@@ -1,8 +1,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tautline_guard::description::Action;
-use tautline_guard::{Actions, Notice};
+use tautline_guard::{Actions, Axes, Notice, Twist};
 
 use super::*;
 use crate::frame::Kind;
@@ -83,6 +82,12 @@ impl Rig {
         std::iter::from_fn(|| self.adapter.poll_transmit(self.now)).collect()
     }
 
+    /// Returns the number of the action with this name.
+    fn action(&self, name: &str) -> u8 {
+        let at = self.adapter.description().iter().position(|item| item.name().as_str() == name);
+        at.unwrap() as u8
+    }
+
     fn state(&self) -> MachineState {
         self.adapter.state(self.now)
     }
@@ -108,7 +113,7 @@ fn controls_become_signals_in_their_units() {
         brake: 0.25,
         gear: Gear::Reverse,
         parking_brake: true,
-        actions: [Action::HAZARD, Action::HORN].into_iter().collect(),
+        actions: [rig.action("hazard"), rig.action("horn")].into_iter().collect(),
         ..driving()
     };
     let frames = rig.control(&controls);
@@ -266,8 +271,8 @@ fn a_stop_replaces_constants_and_sends_what_is_for_it_alone() {
     let mut rig = Rig::of(&MAP.replacen("[[receive]]", entry, 1));
     rig.hear_motion(0.0);
     rig.hear("VEHICLE_STATUS", &[("GEAR", 3)]);
-    let horn =
-        Controls { actions: Actions::NONE.with_if(Action::HORN, true), ..Controls::default() };
+    let actions = Actions::NONE.with_if(rig.action("horn"), true);
+    let horn = Controls { actions, ..Controls::default() };
     let frames = rig.control(&horn);
     assert_eq!(rig.value(&frames[1], "HORN"), 1.0);
     assert!(frames.iter().all(|frame| frame.id() != Id::Extended(0x18FF_50E5)));
@@ -353,6 +358,148 @@ fn short_and_unknown_frames_are_counted() {
     rig.adapter.handle_frame(&padded.unwrap(), rig.now);
     let counts = rig.adapter.counts();
     assert_eq!((counts.short, counts.other, counts.wrong_checksum), (1, 1, 1));
+}
+
+/// The rover's adapter, and a rover that answers it.
+struct Rover {
+    database: Database,
+    adapter: Adapter,
+    counter: u64,
+    now: Instant,
+}
+
+impl Rover {
+    fn new() -> Self {
+        let database = Database::parse(ROVER_DBC).unwrap();
+        let adapter = Mapping::parse(ROVER_MAP).resolve(Ok(&database)).unwrap();
+        Self { database, adapter, counter: 0, now: Instant::ZERO }
+    }
+
+    /// Lets 10 ms pass in which the rover reports its motion, and returns the signals that are sent
+    /// under these controls.
+    fn turn(&mut self, controls: &Controls) -> BTreeMap<String, f64> {
+        self.now += Duration::from_millis(10);
+        let message = self.database.message("TRACK_STATUS").unwrap();
+        let mut data = message.encode(&[("SPEED", 500), ("TURN", 250), ("COUNTER", self.counter)]);
+        data[7] = data[..7].iter().fold(0, |sum, byte| sum ^ byte);
+        self.counter = (self.counter + 1) % 16;
+        let frame = Frame::new(message.id(), Kind::Classic, &data).unwrap();
+        self.adapter.handle_frame(&frame, self.now);
+        self.adapter.handle_controls(controls, false, self.now);
+        let mut sent = BTreeMap::new();
+        while let Some(frame) = self.adapter.poll_transmit(self.now) {
+            let of = |message: &&Message| message.id() == frame.id();
+            let message = self.database.messages().iter().find(of).unwrap();
+            for (signal, raw) in message.decode(frame.data()) {
+                let name = format!("{}.{}", message.name(), signal.name());
+                sent.insert(name, signal.physical(raw));
+            }
+        }
+        sent
+    }
+
+    fn report(&mut self, raws: &[(&str, u64)]) {
+        self.now += Duration::from_millis(1);
+        let message = self.database.message("ROVER_STATUS").unwrap();
+        let frame = Frame::new(message.id(), Kind::Classic, &message.encode(raws)).unwrap();
+        self.adapter.handle_frame(&frame, self.now);
+    }
+}
+
+const ROVER_DBC: &str = include_str!("../../../../adapters/can/rover.dbc");
+const ROVER_MAP: &str = include_str!("../../../../adapters/can/rover.toml");
+
+#[test]
+fn a_twist_becomes_the_speeds_of_two_tracks_and_back() {
+    let mut rover = Rover::new();
+    let state = rover.adapter.state(rover.now);
+    assert!(state.speed.is_nan() && state.yaw_rate.is_nan() && state.sideways_speed.is_nan());
+    rover.report(&[]);
+    let twist = Twist { forward: 1.0, sideways: 0.0, yaw_rate: 0.5 };
+    let sent = rover.turn(&Controls { twist, ..Controls::default() });
+    assert_eq!((sent["TRACK_COMMAND.LEFT"], sent["TRACK_COMMAND.RIGHT"]), (0.8, 1.2));
+    let spot = Twist { forward: 0.0, yaw_rate: -1.0, ..twist };
+    let sent = rover.turn(&Controls { twist: spot, ..Controls::default() });
+    assert_eq!((sent["TRACK_COMMAND.LEFT"], sent["TRACK_COMMAND.RIGHT"]), (0.4, -0.4));
+    let state = rover.adapter.state(rover.now);
+    assert_eq!((state.speed, state.yaw_rate, state.faults), (0.5, 0.25, Faults::NONE));
+}
+
+#[test]
+fn an_axis_is_sent_while_it_has_a_set_point_and_reported() {
+    let mut rover = Rover::new();
+    rover.report(&[("BOOM", 5730), ("LIGHTS", 1)]);
+    let sent = rover.turn(&Controls::default());
+    assert_eq!((sent["BOOM_COMMAND.ANGLE"], sent["BOOM_COMMAND.ENABLE"]), (0.0, 0.0));
+    let mut axes = Axes::NONE;
+    axes.0[0] = 0.5;
+    rover.turn(&Controls::default());
+    let sent = rover.turn(&Controls { axes, ..Controls::default() });
+    assert!((sent["BOOM_COMMAND.ANGLE"] - 28.65).abs() < 1e-9, "{sent:?}");
+    assert_eq!(sent["BOOM_COMMAND.ENABLE"], 1.0);
+    rover.turn(&Controls::default());
+    let sent = rover.turn(&Controls::default());
+    assert_eq!((sent["BOOM_COMMAND.ANGLE"], sent["BOOM_COMMAND.ENABLE"]), (0.0, 0.0), "released");
+    let state = rover.adapter.state(rover.now);
+    assert!((state.axes.0[0] - 1.0).abs() < 1e-3 && state.axes.0[1].is_nan(), "{state:?}");
+    assert_eq!(state.actions.iter().collect::<Vec<_>>(), [0]);
+}
+
+#[test]
+fn a_request_is_on_until_it_is_answered() {
+    let mut rover = Rover::new();
+    let dock = |rover: &mut Rover| {
+        let answer = rover.adapter.request(1, rover.now);
+        (answer, rover.turn(&Controls::default())["TRACK_COMMAND.DOCK"])
+    };
+    // The answer to an earlier request still shows.
+    rover.report(&[("DOCKING", 2)]);
+    assert_eq!(dock(&mut rover), (None, 0.0));
+    rover.report(&[("DOCKING", 0)]);
+    assert_eq!(dock(&mut rover), (None, 1.0));
+    assert_eq!(dock(&mut rover), (None, 1.0));
+    rover.report(&[("DOCKING", 1)]);
+    assert_eq!(dock(&mut rover), (Some(true), 0.0));
+    rover.report(&[("DOCKING", 0)]);
+    assert_eq!(dock(&mut rover), (None, 1.0));
+    rover.report(&[("DOCKING", 2)]);
+    assert_eq!(dock(&mut rover), (Some(false), 0.0));
+    // A request that is no longer repeated is not sent either.
+    rover.report(&[("DOCKING", 0)]);
+    assert_eq!(dock(&mut rover), (None, 1.0));
+    assert_eq!(rover.turn(&Controls::default())["TRACK_COMMAND.DOCK"], 0.0);
+}
+
+#[test]
+fn a_request_without_an_answer_is_accepted_once_sent() {
+    let map: Vec<&str> = ROVER_MAP.lines().filter(|line| !line.starts_with("DOCKING")).collect();
+    let mut rover = Rover::new();
+    let map = Mapping::parse(&map.join("\n"));
+    rover.adapter = map.resolve(Ok(&rover.database)).unwrap();
+    assert_eq!(rover.adapter.request(1, rover.now), None);
+    assert_eq!(rover.turn(&Controls::default())["TRACK_COMMAND.DOCK"], 1.0);
+    assert_eq!(rover.adapter.request(1, rover.now), Some(true));
+    assert_eq!(rover.turn(&Controls::default())["TRACK_COMMAND.DOCK"], 0.0);
+}
+
+#[test]
+fn values_are_reported_ten_times_a_second() {
+    let mut rover = Rover::new();
+    let readings = |rover: &mut Rover| -> Vec<(u8, Reading)> {
+        let now = rover.now;
+        std::iter::from_fn(|| rover.adapter.reading(now)).collect()
+    };
+    let unknown = readings(&mut rover);
+    assert!(matches!(unknown[0], (0, Reading::Number(volts)) if volts.is_nan()), "{unknown:?}");
+    assert_eq!(unknown[1], (1, Reading::Text(Text::new("").unwrap())));
+    rover.report(&[("VOLTAGE", 4820), ("STATE", 2)]);
+    assert_eq!(readings(&mut rover), []);
+    rover.now += Duration::from_millis(99);
+    let charging = Reading::Text(Text::new("charging").unwrap());
+    assert_eq!(readings(&mut rover), [(0, Reading::Number(48.2)), (1, charging)]);
+    rover.now += Duration::from_millis(300);
+    let lost = readings(&mut rover);
+    assert!(matches!(lost[0], (0, Reading::Number(volts)) if volts.is_nan()), "{lost:?}");
 }
 
 proptest! {

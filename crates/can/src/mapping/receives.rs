@@ -1,15 +1,19 @@
 use std::time::Duration;
 
-use tautline_guard::description::Action;
-use tautline_guard::{Fault, Member, Notice};
+use tautline_guard::description::{ActionForm, ValueForm};
+use tautline_guard::{Fault, Notice};
 
 use super::resolver::{Resolver, bits, signal, twice};
+use crate::control::Control;
 use crate::curve::Curve;
+use crate::declared::Found;
 use crate::incoming::{Condition, Incoming, Target, Use};
 use crate::message::Message;
 use crate::mistake::nearest;
+use crate::names::{key, member};
+use crate::outgoing::Outgoing;
 use crate::signal::Signal;
-use crate::written::{Lined, Receive, Received, State};
+use crate::written::{Lined, Map, Receive, Received, State};
 
 impl Resolver<'_> {
     pub(super) fn receives(&mut self, receives: &[Lined<Receive>]) -> Vec<Incoming> {
@@ -55,7 +59,7 @@ impl Resolver<'_> {
         for Lined { line, part: (name, received) } in &receive.signals {
             let found = signal(message, name);
             let Some((index, signal)) = self.noted(*line, found) else { continue };
-            let target = target(signal, received);
+            let target = self.target(signal, received);
             let target = target.map_err(|text| format!("{name}: {text}"));
             let Some(target) = self.noted(*line, target) else { continue };
             uses.push(Use { index, target, raw: 0, heard_at: None });
@@ -80,6 +84,100 @@ impl Resolver<'_> {
             mismatches: 0,
         })
     }
+
+    fn target(&self, signal: &Signal, received: &Received) -> Result<Target, String> {
+        let Received { state, notice, fault, action, axis, value, answer, .. } = received;
+        let named = [notice, fault, action, axis, value, answer];
+        let named = named.iter().filter(|name| name.is_some()).count();
+        if named + usize::from(state.is_some()) != 1 {
+            let text = "it takes one of state, notice, fault, action, axis, value and answer";
+            return Err(text.into());
+        }
+        unused(received)?;
+        let curve = || Curve::of(received.scale, received.offset, received.points.as_ref());
+        let condition = || condition(signal, received);
+        if let Some(state) = state {
+            return state_of(*state, signal, received);
+        }
+        if let Some(name) = notice {
+            return match member("notice", name)? {
+                Notice::GuardSilent => {
+                    Err("the adapter itself gives the notice guard_silent".into())
+                }
+                notice => Ok(Target::Notice(notice, condition()?)),
+            };
+        }
+        if let Some(name) = fault {
+            return Ok(Target::Fault(member("fault", name)?, condition()?));
+        }
+        let declared = [("action", action), ("axis", axis), ("value", value), ("answer", answer)];
+        let named = declared.iter().find_map(|(what, name)| Some((*what, name.as_deref()?)));
+        let (what, name) = named.unwrap_or_default();
+        match (what, self.declared.find(name)) {
+            ("action", Some(Found::Action(number, _))) => Ok(Target::Action(number, condition()?)),
+            ("axis", Some(Found::Axis(number))) => Ok(Target::Axis(number, curve()?)),
+            ("value", Some(Found::Value(number, ValueForm::Number))) => {
+                Ok(Target::Number(number, curve()?))
+            }
+            ("value", Some(Found::Value(number, ValueForm::Text))) => Ok(Target::Text(number)),
+            ("answer", Some(Found::Action(action, rule))) if rule.form == ActionForm::Request => {
+                answer_of(action, signal, received)
+            }
+            _ => {
+                let what = if what == "answer" { "action of the form request" } else { what };
+                let names: Vec<String> =
+                    self.declared.items.iter().map(|item| key(item.name())).collect();
+                let nearest = nearest(name, names.iter().map(String::as_str));
+                Err(format!("the map declares no {what} {name:?}: {nearest}"))
+            }
+        }
+    }
+
+    /// Notes declared axes, actions and values that no signal has to do with, and a twist whose
+    /// motion is not reported.
+    pub(super) fn check_use(&mut self, map: &Map, outgoing: &[Outgoing], incoming: &[Incoming]) {
+        if !self.mistakes.is_empty() {
+            // The signals may be among what they are about.
+            return;
+        }
+        let follows = |control| outgoing.iter().any(|it| it.follows(control));
+        let targets = incoming.iter().flat_map(|it| &it.uses).map(|its| &its.target);
+        let is_turn = |it: &Target| matches!(it, Target::YawRate(_));
+        let is_sideways = |it: &Target| matches!(it, Target::SidewaysSpeed(_));
+        let needed = [
+            (Control::YawRate, "yaw_rate", targets.clone().any(is_turn)),
+            (Control::Sideways, "sideways_speed", targets.clone().any(is_sideways)),
+        ];
+        for (control, state, is_reported) in needed {
+            if follows(control) && !is_reported {
+                let text = format!(
+                    "it is commanded and not reported, so the machine would never count as \
+                     standing: give a signal {{ state = \"{state}\" }}"
+                );
+                self.note(1, format!("{state}: {text}"));
+            }
+        }
+        let is_acted = |action| {
+            [Control::Action(action), Control::Request(action)].into_iter().any(follows)
+                || outgoing.iter().any(|it| it.indicates(action))
+        };
+        let is_given = |value| {
+            targets.clone().any(|it| match it {
+                Target::Number(number, _) | Target::Text(number) => *number == value,
+                _ => false,
+            })
+        };
+        let axes = map.axes.iter().zip(0..).filter(|(_, axis)| !follows(Control::Axis(*axis)));
+        let actions = map.actions.iter().zip(0..).filter(|(_, action)| !is_acted(*action));
+        let values = map.values.iter().zip(0..).filter(|(_, value)| !is_given(*value));
+        let sent = axes.map(|(it, _)| it.line).chain(actions.map(|(it, _)| it.line));
+        for line in sent {
+            self.note(line, "no signal follows it: give one { from = its name }");
+        }
+        for (Lined { line, .. }, _) in values {
+            self.note(*line, "no signal gives it: give one { value = its name }");
+        }
+    }
 }
 
 fn timeout(receive: &Receive, message: &Message) -> Result<Duration, String> {
@@ -96,58 +194,35 @@ fn timeout(receive: &Receive, message: &Message) -> Result<Duration, String> {
     }
 }
 
-fn target(signal: &Signal, received: &Received) -> Result<Target, String> {
-    let Received { state, notice, fault, signal: light, .. } = received;
-    let named = [state.is_some(), notice.is_some(), fault.is_some(), light.is_some()];
-    if named.iter().filter(|is_named| **is_named).count() != 1 {
-        return Err("it takes one of state, notice, fault and signal".into());
-    }
-    unused(received)?;
+fn state_of(state: State, signal: &Signal, received: &Received) -> Result<Target, String> {
     let curve = || Curve::of(received.scale, received.offset, received.points.as_ref());
     let is_signed_by_gear = received.signed_by_gear;
-    if let Some(state) = state {
-        return Ok(match state {
-            State::Speed => Target::Speed { curve: curve()?, is_signed_by_gear },
-            State::SteeringAngle => Target::SteeringAngle(curve()?),
-            State::AccelerationAlong => Target::AccelerationAlong(curve()?),
-            State::AccelerationAcross => Target::AccelerationAcross(curve()?),
-            State::Charge => Target::Charge(curve()?),
-            State::Gear => gear(signal, received)?,
-        });
-    }
-    let condition = condition(signal, received)?;
-    if let Some(name) = notice {
-        return match member("notice", name)? {
-            Notice::GuardSilent => Err("the adapter itself gives the notice guard_silent".into()),
-            notice => Ok(Target::Notice(notice, condition)),
-        };
-    }
-    if let Some(name) = fault {
-        return Ok(Target::Fault(member("fault", name)?, condition));
-    }
-    let name = light.as_deref().unwrap_or_default();
-    let names = Action::of_car().map(|lamp| key(&lamp));
-    let light = names.iter().position(|its| its == name);
-    let light = light.ok_or_else(|| {
-        let names = names.iter().map(|name| &**name);
-        format!("there is no signal {name:?}: {}", nearest(name, names))
-    })?;
-    Ok(Target::Light(light as u8, condition))
+    Ok(match state {
+        State::Speed => Target::Speed { curve: curve()?, is_signed_by_gear },
+        State::SidewaysSpeed => Target::SidewaysSpeed(curve()?),
+        State::YawRate => Target::YawRate(curve()?),
+        State::SteeringAngle => Target::SteeringAngle(curve()?),
+        State::AccelerationAlong => Target::AccelerationAlong(curve()?),
+        State::AccelerationAcross => Target::AccelerationAcross(curve()?),
+        State::Charge => Target::Charge(curve()?),
+        State::Gear => gear(signal, received)?,
+    })
 }
 
 /// Fails if the map gives a field that has no meaning for this use of a signal.
 fn unused(received: &Received) -> Result<(), String> {
-    let Received { state, .. } = received;
+    let Received { state, axis, value, answer, .. } = received;
     let is_gear = *state == Some(State::Gear);
-    let is_number = state.is_some() && !is_gear;
+    let is_number = state.is_some() && !is_gear || axis.is_some() || value.is_some();
+    let is_named = is_gear || answer.is_some();
     let refused = [
         ("scale", received.scale.is_some() && !is_number),
         ("offset", received.offset.is_some() && !is_number),
         ("points", received.points.is_some() && !is_number),
-        ("is", received.is.is_some() && (is_number || is_gear)),
-        ("above", received.above.is_some() && (is_number || is_gear)),
-        ("below", received.below.is_some() && (is_number || is_gear)),
-        ("values", received.values.is_some() && !is_gear),
+        ("is", received.is.is_some() && (is_number || is_named)),
+        ("above", received.above.is_some() && (is_number || is_named)),
+        ("below", received.below.is_some() && (is_number || is_named)),
+        ("values", received.values.is_some() && !is_named),
         ("signed_by_gear", received.signed_by_gear && *state != Some(State::Speed)),
     ];
     match refused.iter().find(|(_, is_refused)| *is_refused) {
@@ -157,18 +232,41 @@ fn unused(received: &Received) -> Result<(), String> {
 }
 
 fn gear(signal: &Signal, received: &Received) -> Result<Target, String> {
-    let values = received.values.as_ref();
-    let values = values.ok_or("values = { drive = .., reverse = .., neither = .. } is missing")?;
-    let known = ["drive", "reverse", "neither"];
-    if let Some(name) = values.keys().find(|name| !known.contains(&name.as_str())) {
-        return Err(format!("values has no {name}: {}", nearest(name, known)));
-    }
-    let of = |name: &str| values.get(name).map_or(Ok(Vec::new()), |values| bits(signal, values));
-    let (drive, reverse, neither) = (of("drive")?, of("reverse")?, of("neither")?);
+    let [drive, reverse, neither] = named_bits(signal, received, ["drive", "reverse", "neither"])?;
     match drive.is_empty() {
         true => Err("values names no drive".into()),
         false => Ok(Target::Gear { drive, reverse, neither }),
     }
+}
+
+fn answer_of(action: u8, signal: &Signal, received: &Received) -> Result<Target, String> {
+    let [accepted, refused] = named_bits(signal, received, ["accepted", "refused"])?;
+    match accepted.is_empty() {
+        true => Err("values names no accepted".into()),
+        false => Ok(Target::Answer { action, accepted, refused }),
+    }
+}
+
+/// Returns the bits that the map's `values` give each of `known`; none for one that they lack.
+fn named_bits<const N: usize>(
+    signal: &Signal,
+    received: &Received,
+    known: [&str; N],
+) -> Result<[Vec<u64>; N], String> {
+    let values = received.values.as_ref().ok_or_else(|| {
+        let known = known.map(|name| format!("{name} = ..")).join(", ");
+        format!("values = {{ {known} }} is missing")
+    })?;
+    if let Some(name) = values.keys().find(|name| !known.contains(&name.as_str())) {
+        return Err(format!("values has no {name}: {}", nearest(name, known)));
+    }
+    let mut named = [const { Vec::new() }; N];
+    for (named, name) in named.iter_mut().zip(known) {
+        if let Some(values) = values.get(name) {
+            *named = bits(signal, values)?;
+        }
+    }
+    Ok(named)
 }
 
 fn condition(signal: &Signal, received: &Received) -> Result<Condition, String> {
@@ -185,31 +283,6 @@ fn condition(signal: &Signal, received: &Received) -> Result<Condition, String> 
         }
         (Some(_), ..) => Err("use either is, or above and below".into()),
     }
-}
-
-/// Returns the member of a set by its name in a map: `local_stop` for `LocalStop`.
-fn member<E: Member>(what: &str, name: &str) -> Result<E, String> {
-    let known: Vec<(String, E)> = E::ALL.iter().map(|it| (snake(*it), *it)).collect();
-    let found = known.iter().find(|(its, _)| its == name).map(|(_, member)| *member);
-    let names = known.iter().map(|(name, _)| &**name);
-    found.ok_or_else(|| format!("there is no {what} {name:?}: {}", nearest(name, names)))
-}
-
-/// Returns the name that a car's action has in a map: `high_beam` for "high beam".
-pub(crate) fn key(lamp: &Action) -> String {
-    lamp.name.as_str().replace(' ', "_")
-}
-
-/// Returns the name that a variant has in a map: `local_stop` for `LocalStop`.
-pub(crate) fn snake(member: impl std::fmt::Debug) -> String {
-    let mut snake = String::new();
-    for (index, letter) in format!("{member:?}").chars().enumerate() {
-        if letter.is_uppercase() && index > 0 {
-            snake.push('_');
-        }
-        snake.extend(letter.to_lowercase());
-    }
-    snake
 }
 
 /// Number of a message's periods without a frame after which the message counts as lost, unless the

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use crate::database::Database;
+use crate::declared::Declared;
 use crate::message::Message;
 use crate::mistake::{Mistake, nearest};
 use crate::signal::Signal;
@@ -9,6 +10,7 @@ use crate::written::{Lined, Named, Value, Values};
 /// Names of the map looked up in the DBC, and the mistakes so far.
 pub(super) struct Resolver<'a> {
     pub(super) database: &'a Database,
+    pub(super) declared: &'a Declared,
     pub(super) mistakes: Vec<Mistake>,
 }
 

@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::resolver::{Resolver, constant, signal, twice};
@@ -8,11 +8,10 @@ use crate::curve::Curve;
 use crate::frame::Kind;
 use crate::limits::Limits;
 use crate::message::Message;
-use crate::mistake::nearest;
 use crate::outgoing::{Bound, Outgoing, Schedule};
 use crate::seal::{Check, Counter, Seal};
 use crate::signal::Signal;
-use crate::written::{self, ChecksumKind, During, Lined, Send, Sent};
+use crate::written::{self, ChecksumKind, During, Lined, Send, Sent, Value};
 
 impl Resolver<'_> {
     pub(super) fn sends(&mut self, sends: &[Lined<Send>]) -> Vec<Outgoing> {
@@ -29,11 +28,13 @@ impl Resolver<'_> {
         let is_braking = |it: &Outgoing| {
             let mut terms = it.bound.iter().flat_map(|bound| &bound.terms);
             matches!(it.schedule, Schedule::Always(_))
-                && terms.any(|it| it.control == Control::Brake)
+                && terms.any(|it| matches!(it.control, Control::Brake | Control::Forward))
         };
         // With other mistakes the brake may be among what they are about.
         if self.mistakes.is_empty() && !outgoing.iter().any(is_braking) {
-            self.note(1, "nothing sends the brake: give a signal { from = \"brake\", scale = .. }");
+            let text = "nothing sends the brake, or the speed of a machine with a twist: give a \
+                        signal { from = \"brake\", scale = .. }, or { from = \"forward\" }";
+            self.note(1, text);
         }
         outgoing
     }
@@ -114,7 +115,7 @@ impl Resolver<'_> {
             None => vec![alone],
         };
         let resolved = terms.iter().map(|term| {
-            let term = term_of(signal, term);
+            let term = self.term(signal, term);
             self.noted(line, term.map_err(|text| format!("{}: {text}", signal.name)))
         });
         let terms: Option<Vec<Term>> = resolved.collect();
@@ -133,6 +134,17 @@ impl Resolver<'_> {
             return None;
         }
         Some(Bound { signal: signal.clone(), terms: terms?, limits, last: 0.0 })
+    }
+
+    fn term(&self, signal: &Signal, written: &written::Term) -> Result<Term, String> {
+        let name = written.from.as_deref();
+        let name = name.ok_or("from = \"..\" is missing: the name of a control")?;
+        let control = self.declared.control(name)?;
+        let curve = match &written.values {
+            Some(values) => values_of(signal, name, control, written, values)?,
+            None => Curve::of(written.scale, written.offset, written.points.as_ref())?,
+        };
+        Ok(Term { name: name.to_owned(), control, curve })
     }
 
     /// Sets in `data` the switches that the multiplexed signals of `used` need, except those that
@@ -220,33 +232,28 @@ fn sealed_names(send: &Send) -> Vec<&str> {
     counter.into_iter().chain(checksum.flatten()).collect()
 }
 
-fn term_of(signal: &Signal, written: &written::Term) -> Result<Term, String> {
-    let name = written.from.as_deref().ok_or("from = \"..\" is missing: the name of a control")?;
-    let names = Control::NAMES.iter();
-    let control = names.clone().find(|(its, _)| *its == name).map(|(_, control)| *control);
-    let control = control.ok_or_else(|| {
-        format!("there is no control {name}: {}", nearest(name, names.map(|(name, _)| *name)))
-    })?;
-    let Some(values) = &written.values else {
-        let curve = Curve::of(written.scale, written.offset, written.points.as_ref())?;
-        return Ok(Term { control, curve });
-    };
+/// Returns the curve of a value for each value of the control.
+fn values_of(
+    signal: &Signal,
+    name: &str,
+    control: Control,
+    written: &written::Term,
+    values: &BTreeMap<String, Value>,
+) -> Result<Curve, String> {
     if written.scale.is_some() || written.offset.is_some() || written.points.is_some() {
         return Err("use values alone, without scale, offset or points".into());
     }
     let expected = control.values();
     let is_all = expected.iter().all(|name| values.contains_key(*name));
     if expected.is_empty() {
-        return Err(format!("{control} is a ratio: use scale, offset or points"));
+        return Err(format!("{name} is a number: use scale, offset or points"));
     }
     if !is_all || values.len() != expected.len() {
         let expected = expected.join(", ");
-        return Err(format!(
-            "values of {control} has a value for each of {expected}, and no other"
-        ));
+        return Err(format!("values of {name} has a value for each of {expected}, and no other"));
     }
     let values = expected.iter().map(|name| constant(signal, &values[*name]));
-    Ok(Term { control, curve: Curve::Values(values.collect::<Result<_, _>>()?) })
+    Ok(Curve::Values(values.collect::<Result<_, _>>()?))
 }
 
 fn counter_of(

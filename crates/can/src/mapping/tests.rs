@@ -100,6 +100,52 @@ fn what_cannot_be_is_refused() {
     refused("[[receive]]", twice, "above: join the two");
 }
 
+/// Returns the mistakes of the rover's map after a replacement.
+fn rover(from: &str, to: &str) -> Vec<String> {
+    let (dbc, map) = (
+        include_str!("../../../../adapters/can/rover.dbc"),
+        include_str!("../../../../adapters/can/rover.toml"),
+    );
+    assert!(map.contains(from), "{from}");
+    let mapping = Mapping::parse(&map.replacen(from, to, 1));
+    let resolved = mapping.resolve(Database::parse(dbc).as_ref().map_err(Clone::clone));
+    resolved.err().unwrap_or_default().iter().map(Mistake::to_string).collect()
+}
+
+#[test]
+fn declarations_are_checked() {
+    let told = |from: &str, to: &str, words: &str| {
+        let mistakes = rover(from, to);
+        // Signals of what is not declared follow it.
+        let first = mistakes.first().map_or("", String::as_str);
+        assert!(first.contains(words), "{to}: {mistakes:#?}");
+    };
+    assert_eq!(rover("boom", "boom"), [""; 0]);
+    told("rate = 0.4\n", "", "line 5: boom: its rate must be");
+    told("on_stop = \"hold\"", "on_stop = \"stay\"", "no on_stop \"stay\"");
+    told("on_stop = \"hold\"", "on_stop = 3.0", "set point of a stop must lie in its range");
+    told("form = \"request\"", "form = \"requests\"", "did you mean request?");
+    told("name = \"lights\"", "name = \"boom\"", "an entry above has that name");
+    told("TURN = { state = \"yaw_rate\" }\n", "", "yaw_rate: it is commanded and not reported");
+    told("LIGHTS = { from = \"lights\" }\n", "", "line 13: no signal follows it");
+    told("VOLTAGE = { value = \"battery\" }\n", "", "line 23: no signal gives it");
+    told("{ axis = \"boom\", ", "{ axis = \"bom\", ", "no axis \"bom\": did you mean boom");
+    told("{ from = \"dock\" }", "{ from = \"battery\" }", "it can only be received");
+    told("answer = \"dock\", values", "answer = \"lights\", values", "of the form request");
+    told("accepted = \"accepted\", ", "", "values names no accepted");
+}
+
+#[test]
+fn a_map_without_actions_declares_those_of_a_car_that_it_sends() {
+    let names = |map: &str| {
+        let adapter = resolve(map).unwrap();
+        adapter.description().iter().map(|item| item.name().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(MAP), ["horn", "lights", "left", "right", "hazard"]);
+    let line = MAP.lines().find(|line| line.starts_with("INDICATORS")).unwrap();
+    assert_eq!(names(&MAP.replace(line, "")), ["horn", "lights"]);
+}
+
 #[test]
 fn a_multiplexed_signal_sets_its_switch_and_stands_alone() {
     let send = |signals: &str| {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 use tautline_can::{Adapter, Counts};
-use tautline_guard::description::{Action, Item};
+use tautline_guard::description::{Item, Reading};
 use tautline_guard::{Controls, Fault, Machine, MachineState, PERIOD};
 use tautline_net::metrics::{Labels, Page, Unit};
 use tautline_units::Instant;
@@ -20,8 +20,6 @@ use super::bus::{Facts, Link};
 pub(crate) struct BusMachine {
     adapter: Adapter,
     link: Link,
-    /// Lights and horn of a car, as the map names them.
-    items: [Item; 6],
     shown: Arc<Shown>,
 }
 
@@ -43,8 +41,7 @@ impl BusMachine {
     /// Creates a machine whose `adapter` exchanges frames with a bus over `link`.
     pub(crate) fn new(adapter: Adapter, link: Link) -> Self {
         let shown = Shown { newest: Mutex::default(), bus: link.facts().clone() };
-        let items = Action::of_car().map(Item::Action);
-        Self { adapter, link, items, shown: Arc::new(shown) }
+        Self { adapter, link, shown: Arc::new(shown) }
     }
 
     /// Returns the values for the metrics, which follow the machine.
@@ -100,7 +97,15 @@ impl Machine for BusMachine {
     }
 
     fn description(&self) -> &[Item] {
-        &self.items
+        self.adapter.description()
+    }
+
+    fn request(&mut self, action: u8, now: Instant) -> Option<bool> {
+        self.adapter.request(action, now)
+    }
+
+    fn reading(&mut self, now: Instant) -> Option<(u8, Reading)> {
+        self.adapter.reading(now)
     }
 
     fn apply(&mut self, controls: &Controls, now: Instant) -> Result<(), Fault> {

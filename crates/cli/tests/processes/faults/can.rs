@@ -2,15 +2,20 @@
 //! bus that goes.
 
 mod car;
+mod rover;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use tautline_guard::act::{Blocker, Deed, Outcome};
 use tautline_guard::frame::Status;
-use tautline_guard::{Fault, Mode};
+use tautline_guard::{Axes, Controls, Fault, Mode, Twist};
+use tautline_port::serve;
+use tautline_testtrack::Kind;
 
 use self::car::{Car, Conduct};
+use self::rover::Rover;
 use crate::faults::bound;
 use crate::faults::rig::{CAN_LOG, Rig, Setup, tautline};
 use crate::tries::tried;
@@ -64,11 +69,23 @@ fn faults_of(status: &Status) -> Vec<Fault> {
 /// Writes a map of the example's car in `folder`, in which a busy computer has time, and a stop
 /// switches the lights on; returns the flags for it.
 fn flags(folder: &Path, bus: &str) -> Vec<String> {
-    let map = std::fs::read_to_string(example().join("car.toml")).expect("a map");
+    let map = map_of("car").replace("HORN = 0", "LIGHTS = 1");
+    assert!(map.contains("LIGHTS = 1"));
+    written("car", &map, folder, bus)
+}
+
+/// Returns the map of an example in which a busy computer has time.
+fn map_of(name: &str) -> String {
+    let map = std::fs::read_to_string(example().join(name).with_extension("toml"));
     let timeout = format!("timeout_ms = {}", TIMEOUT.as_millis());
-    let map = map.replace("timeout_ms = 50", &timeout).replace("HORN = 0", "LIGHTS = 1");
-    assert!(map.contains(&timeout) && map.contains("LIGHTS = 1"));
-    let (file, dbc) = (folder.join("car.toml"), example().join("car.dbc"));
+    let map = map.expect("a map").replace("timeout_ms = 50", &timeout);
+    assert!(map.contains(&timeout));
+    map
+}
+
+/// Writes the map of an example in `folder`; returns the flags for it.
+fn written(name: &str, map: &str, folder: &Path, bus: &str) -> Vec<String> {
+    let (file, dbc) = (folder.join("map.toml"), example().join(name).with_extension("dbc"));
     std::fs::write(&file, map).expect("room");
     let flags = ["--map", &file.to_string_lossy(), "--dbc", &dbc.to_string_lossy(), "--bus", bus];
     flags.map(str::to_owned).into()
@@ -94,6 +111,69 @@ fn controls_become_frames_that_the_car_accepts() {
         assert_eq!(last.refused, 0, "by counter or checksum");
         let log = driven.log();
         assert!(!log.contains("WARN") || log.contains("SCHED_FIFO"), "{log}");
+    });
+}
+
+#[test]
+fn a_rover_turns_moves_its_boom_docks_and_stops_over_can() {
+    tried(|| {
+        let rover = Rover::start();
+        let folder = tempfile::tempdir().expect("a folder");
+        let flags =
+            written("rover", &map_of("rover"), folder.path(), &format!("udp:{}", rover.address()));
+        let mut rig =
+            Rig::start(&Setup { kind: Kind::Rover, can: Some(flags), ..Setup::default() });
+        let vehicle = &rig.vehicle;
+        vehicle.eventually("it is described", |it| {
+            it.machine.is_some_and(|(it, _)| it.description.is_some())
+        });
+        vehicle.arm();
+        let mut axes = Axes::NONE;
+        axes.0[0] = 0.4;
+        let lights = [0].into_iter().collect();
+        vehicle.control(Controls { axes, actions: lights, ..Controls::default() });
+        rover.eventually("boom and lights follow", |it| it.boom > 22.0 && it.is_lit);
+        vehicle.eventually("the boom is reported", |status| {
+            status.machine.is_some_and(|(machine, _)| (machine.axes.0[0] - 0.4).abs() < 0.02)
+        });
+        vehicle.act(500, Deed::Request(1));
+        rover.eventually("it docks", |rover| rover.is_docked);
+        let answer = |status: &Status| status.answer.filter(|it| it.number.get() == 500);
+        vehicle.eventually("it is answered", |status| {
+            answer(status).is_some_and(|it| it.outcome == Outcome::Done)
+        });
+
+        let turning =
+            Controls { twist: Twist { yaw_rate: 0.6, ..Twist::ZERO }, ..Controls::default() };
+        vehicle.control(turning);
+        let spot = rover.eventually("it turns", |rover| rover.motion().1 > 0.5);
+        assert!(spot.odometer < 0.02, "on the spot: {spot:?}");
+        vehicle.act(501, Deed::Request(1));
+        vehicle.eventually("it is refused", |status| {
+            status.answer.is_some_and(|it| {
+                it.number.get() == 501 && it.outcome == Outcome::Refused(Blocker::MachineRefused)
+            })
+        });
+        let twist = Twist { forward: 0.6, ..turning.twist };
+        vehicle.control(Controls { twist, ..turning });
+        rover.eventually("it drives an arc", |rover| rover.motion().0 > 0.5);
+        let begun = rover.seen();
+        rig.signal_guard("STOP");
+        let ended = rover.eventually("it stands", |rover| rover.tracks == [0.0; 2]);
+        let silence = rig.silence().as_secs_f64() + 0.1;
+        let alone = serve::Settings::default();
+        let (speed, yaw_rate) = begun.motion();
+        let ramp =
+            |speed: f64, slowing: f32| silence * speed + speed * speed / (2.0 * f64::from(slowing));
+        let (metres, radians) = (ended.odometer - begun.odometer, ended.turned - begun.turned);
+        let told = format!("{metres} m, {radians} rad from {speed} m/s, {yaw_rate} rad/s");
+        assert!(metres < ramp(1.1 * speed, alone.deceleration) + 0.02, "{told}");
+        // The yaw rate follows the arc, and so takes as long as the speed.
+        let turn = 1.1 * yaw_rate / speed;
+        assert!(radians < turn * ramp(1.1 * speed, alone.deceleration) + 0.02, "{told}");
+        rig.signal_guard("CONT");
+        assert!(rig.end_machine().success());
+        assert_eq!(rover.seen().refused, 0, "by counter or checksum");
     });
 }
 

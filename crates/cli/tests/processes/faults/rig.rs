@@ -138,7 +138,7 @@ pub(crate) struct Vehicle {
 
 #[derive(Clone, Copy, Default)]
 struct Wanted {
-    throttle: f32,
+    controls: Controls,
     act: Option<(u32, Deed)>,
     emergency_stop: Option<ActNumber>,
     is_silent: bool,
@@ -393,7 +393,11 @@ impl Vehicle {
     }
 
     pub(crate) fn throttle(&self, throttle: f32) {
-        self.want(|wanted| wanted.throttle = throttle);
+        self.control(Controls { throttle, ..Controls::default() });
+    }
+
+    pub(crate) fn control(&self, controls: Controls) {
+        self.want(|wanted| wanted.controls = controls);
     }
 
     pub(crate) fn silence(&self, is_silent: bool) {
@@ -478,7 +482,7 @@ fn propose(
             sequence,
             console,
             successor: None,
-            controls: Controls { throttle: wanted.throttle, ..Controls::default() },
+            controls: wanted.controls,
             dead_man: frame::DeadMan::Held,
             absences: frame::Absences::NONE,
             cited: newest.lock().expect("nobody panics with it").map(|status| status.tick),
