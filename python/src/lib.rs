@@ -6,6 +6,7 @@ mod describe;
 mod file;
 mod log;
 mod names;
+mod operator;
 mod safe;
 mod serve;
 mod state;
@@ -16,6 +17,8 @@ use pyo3::prelude::*;
 /// Native part of the package `tautline`.
 #[pymodule]
 mod _tautline {
+    #[pymodule_export]
+    use crate::operator::{Console, Shown};
     #[pymodule_export]
     use crate::safe::Safe;
     #[pymodule_export]

@@ -9,9 +9,11 @@
 """
 
 from tautline._machine import Action, Axis, Control, Description, Machine, State, Value
+from tautline._operator import Operator, Picture, Refused, Status, Vehicle
 from tautline._serve import serve
 from tautline._tautline import VERSION as __version__
 from tautline._tautline import Safe, Stop
+from tautline._topics import RefusedUnit, Topics, Unit
 
 __all__ = [
     "Action",
@@ -19,10 +21,18 @@ __all__ = [
     "Control",
     "Description",
     "Machine",
+    "Operator",
+    "Picture",
+    "Refused",
+    "RefusedUnit",
     "Safe",
     "State",
+    "Status",
     "Stop",
+    "Topics",
+    "Unit",
     "Value",
+    "Vehicle",
     "__version__",
     "serve",
 ]

@@ -1,5 +1,5 @@
-//! The lists of kinds that other languages have, generated from the Rust lists: the page's
-//! TypeScript, and the schema's enum of rate causes.
+//! The lists of kinds that others have, generated from the Rust lists: the page's TypeScript, the
+//! schema's enum of rate causes, and the Python package's operator.
 //!
 //! `TAUTLINE_GENERATE=1 cargo test -p tautline-operator --lib console::page` writes them; without
 //! the variable the test compares. After a change of the schema, `crates/message/generate` follows.
@@ -24,7 +24,7 @@ use crate::fleet::{Listed, Word};
 #[test]
 fn generated_lists_are_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for (path, wanted) in [(PAGE, page()), (SCHEMA, schema())] {
+    for (path, wanted) in [(PAGE, page()), (SCHEMA, schema()), (PROGRAM, program())] {
         let path = root.join(path);
         if std::env::var_os("TAUTLINE_GENERATE").is_some() {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -43,6 +43,7 @@ fn generated_lists_are_current() {
 fn a_name_is_the_variants_words() {
     assert_eq!(name(&Cause::BrakeDoesNotAnswer), "brake does not answer");
     assert_eq!(camel("acceleration along"), "accelerationAlong");
+    assert_eq!(screaming("linkAction"), "LINK_ACTION");
 }
 
 /// Returns the TypeScript file with the page's lists.
@@ -115,6 +116,23 @@ fn schema() -> String {
     text
 }
 
+/// Returns the Rust file with the kinds of messages, for a program that is a console.
+fn program() -> String {
+    let mut text = format!(
+        "//! First bytes of a console's messages; generated.\n\n// By {GENERATOR}, which says how: do not edit.\n"
+    );
+    let lists = [("from_operator", kind::FROM_OPERATOR), ("to_operator", kind::TO_OPERATOR)];
+    for (list, kinds) in lists {
+        writeln!(text, "\npub(super) mod {list} {{").unwrap();
+        for (name, number) in kinds {
+            let name = screaming(name);
+            writeln!(text, "    pub(in crate::operator) const {name}: u8 = {number};").unwrap();
+        }
+        text.push_str("}\n");
+    }
+    text
+}
+
 fn list<T: AsRef<str>>(text: &mut String, list: &str, of: &str, names: &[T]) {
     let names: Vec<_> = names.iter().map(|name| quoted(name.as_ref())).collect();
     writeln!(text, "export const {list} = [\n  {},\n] as const;", names.join(",\n  ")).unwrap();
@@ -151,10 +169,23 @@ fn camel(words: &str) -> String {
     parts.fold(first, |camel, word| camel + &word[..1].to_uppercase() + &word[1..])
 }
 
+/// Returns a name in TypeScript as that of a constant in Rust: `linkAction` is `LINK_ACTION`.
+fn screaming(camel: &str) -> String {
+    let mut name = String::new();
+    for letter in camel.chars() {
+        if letter.is_uppercase() {
+            name.push('_');
+        }
+        name.extend(letter.to_uppercase());
+    }
+    name
+}
+
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "\\'"))
 }
 
 const GENERATOR: &str = "crates/operator/src/console/page.rs";
 const PAGE: &str = "console/src/generated/kinds.ts";
+const PROGRAM: &str = "python/src/operator/kinds.rs";
 const SCHEMA: &str = "crates/message/schemas/rate_cause.fbs";
