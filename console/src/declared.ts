@@ -1,6 +1,5 @@
 /** Axes, actions and values that a machine declares, in addition to its motion. */
 
-import { SIGNALS } from './generated/kinds';
 
 export interface Axis {
   name: string;
@@ -36,26 +35,15 @@ export interface ValueInfo {
 }
 
 export interface Description {
-  /** Number that another description does not have; 0 of `LIGHTS_AND_HORN` alone. */
+  /** Number that another description does not have; 0 of `NOTHING` alone. */
   revision: number;
   axes: Axis[];
   actions: Action[];
   values: ValueInfo[];
 }
 
-/**
- * Lights and horn of a machine that declares nothing, by the numbers that commands and frames have
- * for them.
- */
-export const LIGHTS_AND_HORN: Description = {
-  revision: 0,
-  axes: [],
-  actions: SIGNALS.map((name) => ({
-    name, form: name === 'horn' ? 'momentary' : 'switch', onStop: name === 'lights' || name === 'high beam' ? 'keep' : name === 'hazard' ? 'on' : 'off',
-    allowedHeld: true,
-  })),
-  values: [],
-};
+/** Description of a machine that declares nothing. */
+export const NOTHING: Description = { revision: 0, axes: [], actions: [], values: [] };
 
 /** Urgency of a number by the limits that the machine declares. */
 export type Level = 'none' | 'warn' | 'alarm';

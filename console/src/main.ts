@@ -28,7 +28,7 @@ import { TouchPanel } from './panel/touch';
 import type {
   Connection, Demand, EngineReport, FleetView, PageRequest, SeenView, SnapshotView, StatusView, TelemetryView, TopicView, VideoView,
 } from './report';
-import { type Description, LIGHTS_AND_HORN } from './declared';
+import { type Description, NOTHING } from './declared';
 import type { Readings } from './description';
 import { geometryOf } from './road';
 import { Cues, Speaker } from './sound';
@@ -404,7 +404,7 @@ class Console {
   #describe(guard: GuardView | null): Description | null {
     const revision = guard?.description ?? this.#described;
     this.#described = revision;
-    if (revision === 0) return LIGHTS_AND_HORN;
+    if (revision === 0) return NOTHING;
     return this.#description?.revision === revision ? this.#description : null;
   }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Person } from './person';
-import { type Description, LIGHTS_AND_HORN } from './declared';
+import type { Description } from './declared';
 import type { GuardView } from './guard';
 import { type Position, REST } from './input/ramp';
 import type { Touch } from './input/touch';
@@ -55,7 +55,7 @@ describe('a released vehicle', () => {
     person.forget();
     for (const press of ['arm', 'emergency-stop'] as const) person.press(press);
     person.ask(1);
-    expect(command()).toMatchObject({ emergencyStopNumber: 0, emergencyStop: false, act: null, signals: 0 });
+    expect(command()).toMatchObject({ emergencyStopNumber: 0, emergencyStop: false, act: null, actions: 0 });
     person.mayAct = true;
     expect(person.view(20)).toMatchObject({ stopAsked: false, stopUnacknowledgedMs: null, pending: null, last: null });
     person.press('arm');
@@ -318,18 +318,12 @@ describe('declared axes and actions', () => {
     key('keydown', 'KeyU');
     key('keydown', 'KeyH');
     key('keydown', 'KeyL');
-    expect(command()).toMatchObject({ axes: [NaN, 0.4], actions: 0b11, signals: 0 });
+    expect(command()).toMatchObject({ axes: [NaN, 0.4], actions: 0b11 });
     for (const code of ['KeyU', 'KeyH', 'KeyL']) key('keyup', code);
     expect(command()).toMatchObject({ axes: [NaN, 0], actions: 0b10, act: null });
     key('keydown', 'KeyK');
     expect(command().act).toEqual({ number: 1, deed: { kind: 'request', action: 2 } });
     expect(person.view(performance.now()).request).toEqual({ action: 2, outcome: 'pending' });
-  });
-
-  it('are signals too only of a machine that declares nothing', () => {
-    person.describe(LIGHTS_AND_HORN);
-    person.ask(1);
-    expect(command()).toMatchObject({ axes: [], actions: 0b10, signals: 0b10 });
   });
 
   it.each<[string, () => void]>([

@@ -13,7 +13,7 @@ import type { Touch } from './input/touch';
 import { opposes } from './input/twist-seat';
 import type { Motion } from './generated/kinds';
 import type { GuardView } from './guard';
-import { type Description, LIGHTS_AND_HORN } from './declared';
+import type { Description } from './declared';
 import type { TelemetryView } from './report';
 import { type Bounds, type Twist, isTwisted, stands } from './twist';
 import type { Demand } from './wire';
@@ -254,7 +254,7 @@ export class Person {
     };
   }
 
-  #declaredControls(driven: boolean, calibrating: boolean, seconds: number, nowMs: number): Pick<Demand, 'axes' | 'actions' | 'signals'> {
+  #declaredControls(driven: boolean, calibrating: boolean, seconds: number, nowMs: number): Pick<Demand, 'axes' | 'actions'> {
     const isPresent = this.mayAct && this.presence.worst === null && !this.seat.emergencyStopped;
     let inputs: DeclaredInputs = { levers: [], held: new Set(), measured: this.#guard?.axes ?? [], driven: driven && isPresent };
     if (!inputs.driven) this.#levers.releaseAxes();
@@ -263,9 +263,7 @@ export class Person {
       for (const index of read.pressed) this.ask(index);
       inputs = { ...inputs, levers: read.axes, held: read.held };
     }
-    const controls = this.declared.next(inputs, seconds);
-    // The numbers of a machine's own actions mean something else as signals.
-    return { ...controls, signals: this.#description === LIGHTS_AND_HORN ? controls.actions : 0 };
+    return this.declared.next(inputs, seconds);
   }
 
   #releaseDeclared(): void {

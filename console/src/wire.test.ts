@@ -293,7 +293,7 @@ describe.each(Object.entries(PARSERS))('%s', (_, parse) => {
 describe('commandMessage', () => {
   const demand: Demand = {
     steering: -0.25, throttle: 0.5, brake: 0.125, gear: Gear.Reverse, emergencyStop: true,
-    act: null, emergencyStopNumber: 0, deadMan: 'absent', absences: 0, signals: 0, twist: null, axes: [], actions: 0,
+    act: null, emergencyStopNumber: 0, deadMan: 'absent', absences: 0, twist: null, axes: [], actions: 0,
   };
 
   function commandOf(message: Uint8Array) {
@@ -320,10 +320,10 @@ describe('commandMessage', () => {
   });
 
   it('cites the newest picture seen, and reports the presence of a person', () => {
-    const told: Demand = { ...demand, deadMan: 'released', absences: 0b1100, signals: 0b10_0001, emergencyStopNumber: 0xfffffff1 };
+    const told: Demand = { ...demand, deadMan: 'released', absences: 0b1100, actions: 0b10_0001, emergencyStopNumber: 0xfffffff1 };
     const command = commandOf(commandMessage(told, 0xfffffff0, 1));
     expect(command.cited()).toBe(0xfffffff0);
-    expect([command.deadMan(), command.absences(), command.signals()]).toEqual([DeadMan.Released, 0b1100, 0b10_0001]);
+    expect([command.deadMan(), command.absences(), command.actions()]).toEqual([DeadMan.Released, 0b1100, 0b10_0001]);
     expect(command.emergencyStopNumber()).toBe(0xfffffff1);
     expect(command.act()).toBeNull();
   });

@@ -163,8 +163,6 @@ export interface Demand extends Controlled {
   axes: readonly number[];
   /** Bit mask of the declared actions that are held or switched on. */
   actions: number;
-  /** Bit mask of the requested lights, indicators and horn, by their index in `SIGNALS`. */
-  signals: number;
 }
 
 /** Controls that the operator wants now. */
@@ -391,7 +389,6 @@ export function commandMessage(demand: Demand, cited: number, sentAtMs: number |
   Command.addEmergencyStopNumber(builder, demand.emergencyStopNumber);
   Command.addDeadMan(builder, DEAD_MEN[demand.deadMan]);
   Command.addAbsences(builder, demand.absences);
-  Command.addSignals(builder, demand.signals);
   if (axes !== null) Command.addAxes(builder, axes);
   Command.addActions(builder, demand.actions);
   if (demand.twist !== null) {

@@ -112,15 +112,6 @@ export const NOTICES = [
   'guard silent',
 ] as const;
 export type Notice = (typeof NOTICES)[number];
-export const SIGNALS = [
-  'horn',
-  'lights',
-  'high beam',
-  'left',
-  'right',
-  'hazard',
-] as const;
-export type Signal = (typeof SIGNALS)[number];
 export const GEARS = [
   'drive',
   'reverse',

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Description, LIGHTS_AND_HORN, levelOf } from '../declared';
+import { type Description, levelOf } from '../declared';
 import { type DeclaredControls, type DeclaredInputs, DeclaredSeat } from './declared-seat';
 
 const MACHINE: Description = {
@@ -113,12 +113,14 @@ describe('the urgency of a value', () => {
   });
 });
 
-describe('the lights and horn of a machine that declares nothing', () => {
+describe('the lights and horn of a car', () => {
   it('are switched while it is held, and one indicator ends the other', () => {
-    seat.describe(LIGHTS_AND_HORN);
-    const [left, right] = [3, 4];
+    const names = ['horn', 'lights', 'left', 'right'];
+    const actions = names.map((name) => ({ name, form: name === 'horn' ? 'momentary' : 'switch', onStop: 'off', allowedHeld: true } as const));
+    seat.describe({ revision: 8, axes: [], actions, values: [] });
+    const [left, right] = [2, 3];
     for (const index of [LIGHTS, left, right]) expect(seat.toggle(index)).toBe(true);
-    const { actions } = during(0, { driven: false, held: new Set([HORN]) });
-    expect(actions).toBe((1 << HORN) | (1 << LIGHTS) | (1 << right));
+    const on = during(0, { driven: false, held: new Set([HORN]) }).actions;
+    expect(on).toBe((1 << HORN) | (1 << LIGHTS) | (1 << right));
   });
 });

@@ -102,14 +102,6 @@ successor():bigint {
 }
 
 /**
- * Lights and horn that are on: 1 horn, 2 lights, 4 high beam, 8 left, 16 right, 32 hazard.
- */
-signals():number {
-  const offset = this.bb!.__offset(this.bb_pos, 20);
-  return offset ? this.bb!.readUint32(this.bb_pos + offset) : 0;
-}
-
-/**
  * Wanted motion of a machine that a twist moves; absent: no motion.
  */
 twist(obj?:Twist):Twist|null {
@@ -178,10 +170,6 @@ static addAbsences(builder:flatbuffers.Builder, absences:number) {
 
 static addSuccessor(builder:flatbuffers.Builder, successor:bigint) {
   builder.addFieldInt64(7, successor, BigInt('0'));
-}
-
-static addSignals(builder:flatbuffers.Builder, signals:number) {
-  builder.addFieldInt32(8, signals, 0);
 }
 
 static addTwist(builder:flatbuffers.Builder, twistOffset:flatbuffers.Offset) {

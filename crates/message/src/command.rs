@@ -43,8 +43,6 @@ pub struct Command {
     pub absences: u32,
     /// Console to which the sending console hands over, 0 for none.
     pub successor: u64,
-    /// Bits for horn and lights: see the schema.
-    pub signals: u32,
     /// Motion that the person requests of a machine that a twist moves.
     pub twist: Twist,
     /// Set points that the person requests of the machine's declared axes.
@@ -81,7 +79,6 @@ impl Command {
             dead_man: self.dead_man.to_wire(),
             absences: self.absences,
             successor: self.successor,
-            signals: self.signals,
             twist: (self.twist != Twist::ZERO).then_some(&twist),
             axes,
             actions: self.actions.bits(),
@@ -111,7 +108,6 @@ impl Command {
             dead_man: DeadMan::from_wire(root.dead_man())?,
             absences: root.absences(),
             successor: root.successor(),
-            signals: root.signals(),
             twist: root.twist().map_or(Ok(Twist::ZERO), twist)?,
             axes: axes(root.axes())?,
             actions: Actions::from_bits(root.actions()),

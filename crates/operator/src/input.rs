@@ -256,7 +256,7 @@ mod tests {
     use std::sync::mpsc;
 
     use proptest::prelude::*;
-    use tautline_guard::Twist;
+    use tautline_guard::{Actions, Twist};
     use tautline_message::{Act, Deed};
 
     use super::*;
@@ -359,7 +359,7 @@ mod tests {
                 cited: 9,
                 act: Some(Act { number: 1, stop: 0, deed: Deed::Arm }),
                 emergency_stop_number,
-                signals: 1,
+                actions: Actions::from_bits(1),
                 twist: Twist { forward, sideways, yaw_rate },
                 ..Command::default()
             });
@@ -367,7 +367,7 @@ mod tests {
             let sent: Vec<_> = sent.map(|(_, unit)| Command::decode(&unit).unwrap()).collect();
             let has_set_points = |sent: &Command| {
                 sent.twist != Twist::ZERO || sent.throttle > 0.0 || sent.act.is_some()
-                    || sent.steering != 0.0 || sent.signals != 0 || sent.cited != 0
+                    || sent.steering != 0.0 || !sent.actions.is_empty() || sent.cited != 0
             };
             // The guard's limit of the age is 200 ms; a page's clock may be 50 ms ahead.
             let is_late = !(-250_000_000..=50_000_000).contains(&off);

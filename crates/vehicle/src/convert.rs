@@ -4,7 +4,7 @@ use tautline_guard::act::{Act, Agreement, Deed};
 use tautline_guard::description::ACTIONS_MAX;
 use tautline_guard::frame::{Absences, Command};
 use tautline_guard::identity::{ActNumber, Console, Stop, Tick};
-use tautline_guard::{Actions, Controls, Extra, Reported};
+use tautline_guard::{Controls, Extra, Reported};
 use tautline_message as message;
 use tautline_message::snapshot::Value;
 
@@ -28,8 +28,7 @@ pub(crate) fn proposed(command: &message::Command) -> Asked {
         parking_brake: false,
         twist: command.twist,
         axes: command.axes,
-        // An older page knows no declared actions, and sends a car's lights and horn: the first.
-        actions: Actions::from_bits(command.signals & SIGNALS | command.actions.bits()),
+        actions: command.actions,
     };
     let console = Console::new(command.console);
     let driven = |console| Command {
@@ -78,9 +77,6 @@ pub(crate) fn extras(extras: &[Extra]) -> impl Iterator<Item = Value> + '_ {
     values.filter(Value::is_possible).take(Extra::COUNT_MAX)
 }
 
-/// Bits of a car's lights and horn, which are the first six actions of one that declares them.
-const SIGNALS: u32 = 0b11_1111;
-
 #[cfg(test)]
 mod tests {
     use tautline_guard::frame::Absence;
@@ -99,7 +95,6 @@ mod tests {
             cited: 9,
             act: Some(act),
             absences: u32::MAX,
-            signals: 0b1 | 1 << 31,
             twist: Twist { forward: 0.5, sideways: -0.25, yaw_rate: 1.5 },
             axes,
             actions: Actions::from_bits(0b100),
@@ -109,8 +104,7 @@ mod tests {
         let driven = asked.command.unwrap();
         assert_eq!((driven.cited, driven.absences.iter().count()), (Tick::new(9), 5));
         assert_eq!(driven.controls.twist, command.twist);
-        let both = Actions::from_bits(0b101);
-        assert_eq!((driven.controls.axes, driven.controls.actions), (axes, both));
+        assert_eq!((driven.controls.axes, driven.controls.actions), (axes, command.actions));
         assert!(asked.act.is_none(), "a reset names its stop");
         // An absence that only a later build knows counts as an absence.
         for bit in 4..32 {

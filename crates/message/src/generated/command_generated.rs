@@ -956,7 +956,6 @@ impl<'a> Command<'a> {
   pub const VT_DEAD_MAN: ::flatbuffers::VOffsetT = 14;
   pub const VT_ABSENCES: ::flatbuffers::VOffsetT = 16;
   pub const VT_SUCCESSOR: ::flatbuffers::VOffsetT = 18;
-  pub const VT_SIGNALS: ::flatbuffers::VOffsetT = 20;
   pub const VT_TWIST: ::flatbuffers::VOffsetT = 22;
   pub const VT_AXES: ::flatbuffers::VOffsetT = 24;
   pub const VT_ACTIONS: ::flatbuffers::VOffsetT = 26;
@@ -976,7 +975,6 @@ impl<'a> Command<'a> {
     builder.add_actions(args.actions);
     if let Some(x) = args.axes { builder.add_axes(x); }
     if let Some(x) = args.twist { builder.add_twist(x); }
-    builder.add_signals(args.signals);
     builder.add_absences(args.absences);
     builder.add_emergency_stop_number(args.emergency_stop_number);
     if let Some(x) = args.act { builder.add_act(x); }
@@ -1053,14 +1051,6 @@ impl<'a> Command<'a> {
     // which contains a valid value in this slot
     unsafe { self._tab.get::<u64>(Command::VT_SUCCESSOR, Some(0)).unwrap()}
   }
-  /// Lights and horn that are on: 1 horn, 2 lights, 4 high beam, 8 left, 16 right, 32 hazard.
-  #[inline]
-  pub fn signals(&self) -> u32 {
-    // Safety:
-    // Created from valid Table for this object
-    // which contains a valid value in this slot
-    unsafe { self._tab.get::<u32>(Command::VT_SIGNALS, Some(0)).unwrap()}
-  }
   /// Wanted motion of a machine that a twist moves; absent: no motion.
   #[inline]
   pub fn twist(&self) -> Option<&'a Twist> {
@@ -1102,7 +1092,6 @@ impl ::flatbuffers::Verifiable for Command<'_> {
      .visit_field::<DeadMan>("dead_man", Self::VT_DEAD_MAN, false)?
      .visit_field::<u32>("absences", Self::VT_ABSENCES, false)?
      .visit_field::<u64>("successor", Self::VT_SUCCESSOR, false)?
-     .visit_field::<u32>("signals", Self::VT_SIGNALS, false)?
      .visit_field::<Twist>("twist", Self::VT_TWIST, false)?
      .visit_field::<::flatbuffers::ForwardsUOffset<::flatbuffers::Vector<'_, f32>>>("axes", Self::VT_AXES, false)?
      .visit_field::<u32>("actions", Self::VT_ACTIONS, false)?
@@ -1119,7 +1108,6 @@ pub struct CommandArgs<'a> {
     pub dead_man: DeadMan,
     pub absences: u32,
     pub successor: u64,
-    pub signals: u32,
     pub twist: Option<&'a Twist>,
     pub axes: Option<::flatbuffers::WIPOffset<::flatbuffers::Vector<'a, f32>>>,
     pub actions: u32,
@@ -1136,7 +1124,6 @@ impl<'a> Default for CommandArgs<'a> {
       dead_man: DeadMan::Absent,
       absences: 0,
       successor: 0,
-      signals: 0,
       twist: None,
       axes: None,
       actions: 0,
@@ -1182,10 +1169,6 @@ impl<'a: 'b, 'b, A: ::flatbuffers::Allocator + 'a> CommandBuilder<'a, 'b, A> {
     self.fbb_.push_slot::<u64>(Command::VT_SUCCESSOR, successor, 0);
   }
   #[inline]
-  pub fn add_signals(&mut self, signals: u32) {
-    self.fbb_.push_slot::<u32>(Command::VT_SIGNALS, signals, 0);
-  }
-  #[inline]
   pub fn add_twist(&mut self, twist: &Twist) {
     self.fbb_.push_slot_always::<&Twist>(Command::VT_TWIST, twist);
   }
@@ -1224,7 +1207,6 @@ impl ::core::fmt::Debug for Command<'_> {
       ds.field("dead_man", &self.dead_man());
       ds.field("absences", &self.absences());
       ds.field("successor", &self.successor());
-      ds.field("signals", &self.signals());
       ds.field("twist", &self.twist());
       ds.field("axes", &self.axes());
       ds.field("actions", &self.actions());

@@ -34,11 +34,11 @@ pub(crate) fn command() -> impl Strategy<Value = Command> {
     let act = (any::<u32>(), any::<u32>(), variant::<Deed>());
     let act = option::of(act.prop_map(|(number, stop, deed)| Act { number, stop, deed }));
     let person =
-        (any::<[u64; 2]>(), any::<[u32; 4]>(), act, variant::<DeadMan>(), twist(), devices());
+        (any::<[u64; 2]>(), any::<[u32; 3]>(), act, variant::<DeadMan>(), twist(), devices());
     (any::<u64>(), instant(), pedals, gear, any::<bool>(), person).prop_map(
         |(sequence, sent_at, (steering, throttle, brake), gear, emergency_stop, person)| {
             let ([console, successor], numbers, act, dead_man, twist, (axes, actions)) = person;
-            let [cited, emergency_stop_number, absences, signals] = numbers;
+            let [cited, emergency_stop_number, absences] = numbers;
             Command {
                 sequence,
                 sent_at,
@@ -54,7 +54,6 @@ pub(crate) fn command() -> impl Strategy<Value = Command> {
                 dead_man,
                 absences,
                 successor,
-                signals,
                 twist,
                 axes,
                 actions,

@@ -9,7 +9,6 @@ use std::fs;
 use std::path::Path;
 
 use tautline_guard::act::Blocker;
-use tautline_guard::description::Action;
 use tautline_guard::envelope::Limit;
 use tautline_guard::frame::{Absence, BYTES_MAX, BlackBox, Frame, Status};
 use tautline_guard::{Cause, Fault, Gear, Member, Mode, Motion, Notice, Reported};
@@ -57,8 +56,6 @@ fn page() -> String {
     list(&mut text, "LIMITS", "Limit", &names::<Limit>());
     list(&mut text, "FAULTS", "Fault", &names::<Fault>());
     list(&mut text, "NOTICES", "Notice", &names::<Notice>());
-    let lamps = Action::of_car().map(|lamp| lamp.name.to_string());
-    list(&mut text, "SIGNALS", "Signal", &lamps);
     list(&mut text, "GEARS", "GearName", &names::<Gear>());
     list(&mut text, "BLACK_BOXES", "BlackBox", &names::<BlackBox>());
     list(&mut text, "GUARD_ABSENCES", "GuardAbsence", &names::<Absence>());
