@@ -8,6 +8,7 @@
     tautline.serve(Robot(), guard="guard.sock", safe=tautline.Safe.udp("192.168.0.7:9000", b"stop"))
 """
 
+from tautline._camera import Camera
 from tautline._machine import Action, Axis, Control, Description, Machine, State, Value
 from tautline._operator import Operator, Picture, Refused, Status, Vehicle
 from tautline._serve import serve
@@ -18,6 +19,7 @@ from tautline._topics import RefusedUnit, Topics, Unit
 __all__ = [
     "Action",
     "Axis",
+    "Camera",
     "Control",
     "Description",
     "Machine",

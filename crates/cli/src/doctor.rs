@@ -413,7 +413,8 @@ fn take_picture(
 
 fn is_busy(error: &anyhow::Error) -> bool {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
-    kinds.map(std::io::Error::kind).any(|kind| kind == ErrorKind::ResourceBusy)
+    let mut kinds = kinds.map(std::io::Error::kind);
+    kinds.any(|kind| matches!(kind, ErrorKind::ResourceBusy | ErrorKind::AddrInUse))
 }
 
 /// Returns the finding on how the last page of the operator running at `address` decodes; without

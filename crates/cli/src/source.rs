@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use tautline_vehicle::Config;
+use tautline_vehicle::{CameraAddress, Config};
 
 use crate::settings::set;
 
@@ -14,9 +14,10 @@ pub(crate) struct Source {
     /// Video file in place of the camera, looped at its own size and rate; requires ffmpeg
     #[arg(long, value_name = "FILE")]
     clip: Option<PathBuf>,
-    /// V4L2 device in place of the simulated camera, such as /dev/video0
-    #[arg(long, value_name = "DEVICE", conflicts_with = "clip")]
-    camera: Option<PathBuf>,
+    /// Camera in place of the simulated one: a V4L2 device such as /dev/video0, or unix:PATH, a
+    /// socket to which a program sends pictures
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "clip")]
+    camera: Option<CameraAddress>,
     /// Capture mode of the device, such as "mjpeg 1280x720@30" or a part of that [default: the best
     /// fit]
     #[arg(long, value_name = "MODE")]
@@ -40,7 +41,8 @@ impl Source {
     /// Returns those settings of the source that are paths, which are relative to the folder of
     /// their file.
     pub(crate) fn paths(config: &mut Config) -> impl Iterator<Item = &mut PathBuf> {
-        [config.clip.as_mut(), config.camera.as_mut()].into_iter().flatten()
+        let camera = config.camera.as_mut().map(CameraAddress::path_mut);
+        [config.clip.as_mut(), camera].into_iter().flatten()
     }
 
     /// Returns the same source with absolute paths, for a process with another working directory.
@@ -48,8 +50,12 @@ impl Source {
     /// # Errors
     /// Fails if the current directory is unknown.
     pub(crate) fn absolute(self) -> anyhow::Result<Self> {
-        let absolute = |path: Option<PathBuf>| path.map(std::path::absolute).transpose();
-        Ok(Self { clip: absolute(self.clip)?, camera: absolute(self.camera)?, ..self })
+        let mut source = self;
+        let camera = source.camera.as_mut().map(CameraAddress::path_mut);
+        for path in [source.clip.as_mut(), camera].into_iter().flatten() {
+            *path = std::path::absolute(&*path)?;
+        }
+        Ok(source)
     }
 
     /// Checks that the source exists.
@@ -71,7 +77,7 @@ impl Source {
             }
         };
         line("clip", self.clip.as_ref().map(|file| format!("{file:?}")));
-        line("camera", self.camera.as_ref().map(|device| format!("{device:?}")));
+        line("camera", self.camera.as_ref().map(|camera| format!("{:?}", camera.to_string())));
         line("camera_mode", self.camera_mode.as_ref().map(|mode| format!("{mode:?}")));
         text
     }
@@ -99,6 +105,7 @@ mod tests {
         for flags in [
             &["--clip", "/a/drive \"7\".mp4"][..],
             &["--camera", "/dev/video0", "--camera-mode", "mjpeg 1280x720@30"],
+            &["--camera", "unix:/run/camera.sock"],
             &[],
         ] {
             let source = given(flags).unwrap();

@@ -57,6 +57,12 @@ impl Clock {
         Self::monotonic().saturating_sub(at)
     }
 
+    /// Returns the machine's Unix time, which may be set anew at any time.
+    pub fn unix() -> Duration {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+    }
+
     /// Returns the time since `at` by the machine's Unix time; zero if `at` is in the future.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads a clock")]
     pub fn age_of_unix(at: SystemTime) -> Duration {

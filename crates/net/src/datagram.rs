@@ -359,10 +359,13 @@ pub(crate) fn open_path(path: &Path) -> io::Result<UnixDatagram> {
     Ok(socket)
 }
 
-/// Returns whether `path` is a socket that no process has open.
+/// Returns whether `path` is a socket that no process has open. To connect to any other file is
+/// refused as well.
 fn is_left_behind(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let is_socket = std::fs::metadata(path).is_ok_and(|it| it.file_type().is_socket());
     let tried = UnixDatagram::unbound().and_then(|socket| socket.connect(path));
-    tried.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+    is_socket && tried.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
 /// Number of failed reads after which a call gives up, as if no datagram were waiting.
@@ -451,6 +454,15 @@ mod tests {
             assert!((0..3).any(|_| client.send(&[round])));
             assert!(eventually(|| server.receive(&mut buffer)).is_some());
         }
+    }
+
+    #[test]
+    fn a_file_at_the_path_is_left_there() {
+        let (folder, [address, _]) = addresses();
+        let path = folder.path().join("server.sock");
+        std::fs::write(&path, "a letter").unwrap();
+        assert!(Server::open(&address).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), b"a letter");
     }
 
     #[test]

@@ -2,9 +2,13 @@
 
 mod captures;
 pub mod clip;
+mod complaint;
 mod counters;
+mod dating;
 mod enlarged;
+mod numbers;
 mod reduced;
+pub mod socket;
 pub mod v4l2;
 
 use std::collections::VecDeque;
@@ -28,7 +32,7 @@ pub use counters::Counters;
 use enlarged::Enlarged;
 use reduced::Reduced;
 
-/// Opens the configured clip or V4L2 device; returns `None` if neither is configured.
+/// Opens the configured clip, V4L2 device or socket; returns `None` if none is configured.
 ///
 /// # Errors
 /// Returns one line that says what is wrong with the source.
@@ -38,6 +42,9 @@ pub fn open(config: &Config) -> anyhow::Result<Option<Box<dyn Sensor>>> {
             let wanted = config.camera_mode()?;
             let rate = config.pictures_per_second;
             Some(Box::new(v4l2::DeviceSensor::open(device, &wanted, rate)?))
+        }
+        Some(PictureSource::Socket(path)) => {
+            Some(Box::new(socket::SocketSensor::open(path, config.pictures_per_second)?))
         }
         Some(PictureSource::Clip(file)) => Some(Box::new(clip::ClipSensor::open(file)?)),
         None => None,

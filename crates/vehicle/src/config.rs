@@ -20,6 +20,7 @@ use tautline_units::Bounded;
 use tautline_video::v4l2::{Wanted, check_device};
 use tautline_video::{Backend, avc};
 
+use crate::camera_address::CameraAddress;
 use crate::geometry::CameraGeometry;
 
 /// Settings of a vehicle; each field has a flag of the same name.
@@ -58,8 +59,9 @@ pub struct Config {
     pub tls: bool,
     /// Video file to use in place of the simulated camera; none if not given.
     pub clip: Option<PathBuf>,
-    /// V4L2 device to use in place of the simulated camera; none if not given.
-    pub camera: Option<PathBuf>,
+    /// Camera to use in place of the simulated one: the path of a V4L2 device, or `unix:` and that
+    /// of a socket; none if not given.
+    pub camera: Option<CameraAddress>,
     /// Capture mode of the device, such as `mjpeg 1280x720@30` or a part of it.
     pub camera_mode: String,
     /// Position and view of the camera, for any source of pictures; the console uses it to draw
@@ -113,6 +115,8 @@ pub struct Config {
 pub enum PictureSource<'a> {
     /// The V4L2 device at this path.
     Camera(&'a Path),
+    /// The Unix socket at this path, at which the vehicle listens for a program.
+    Socket(&'a Path),
     /// The video file at this path.
     Clip(&'a Path),
 }
@@ -125,6 +129,8 @@ impl PictureSource<'_> {
     pub fn check(&self) -> anyhow::Result<()> {
         match self {
             Self::Clip(file) => check_clip(file)?,
+            // The program may begin later.
+            Self::Socket(_) => {}
             Self::Camera(file) => {
                 let at = file.display();
                 check_device(file).map_err(|error| match error.kind() {
@@ -262,7 +268,10 @@ impl Config {
 
     /// Returns the source that replaces the simulated camera; `None` if none is set.
     pub fn source(&self) -> Option<PictureSource<'_>> {
-        let camera = self.camera.as_deref().map(PictureSource::Camera);
+        let camera = self.camera.as_ref().map(|camera| match camera {
+            CameraAddress::Device(path) => PictureSource::Camera(path),
+            CameraAddress::Socket(path) => PictureSource::Socket(path),
+        });
         camera.or_else(|| self.clip.as_deref().map(PictureSource::Clip))
     }
 

@@ -4,6 +4,7 @@
 
 mod answers;
 pub mod camera;
+mod camera_address;
 mod config;
 mod convert;
 mod delivery;
@@ -44,6 +45,7 @@ use tautline_transport::crypto::Identity;
 use tautline_units::Instant;
 use tokio::time::{MissedTickBehavior, sleep};
 
+pub use camera_address::CameraAddress;
 pub use config::{
     AfterPause, Config, EncoderChoice, LossRecovery, Reaction, SimulatedMachine, SteeringCheck,
 };

@@ -4,7 +4,7 @@
 use crate::layout::MACROBLOCK;
 use crate::{Error, Picture};
 
-/// Layout of a camera's pixels; all YUV in 8 bits.
+/// Layout of a camera's pixels, 8 bits a sample: YUV, or colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// 4:2:2, two pixels in four bytes: luma, blue, luma, red.
@@ -17,6 +17,14 @@ pub enum Format {
     Nv12,
     /// 4:2:0, one plane each of luma, blue and red.
     I420,
+    /// Three bytes a pixel: red, green, blue.
+    Rgb,
+    /// Three bytes a pixel: blue, green, red.
+    Bgr,
+    /// Four bytes a pixel: red, green, blue, and one without meaning.
+    Rgba,
+    /// Four bytes a pixel: blue, green, red, and one without meaning.
+    Bgra,
 }
 
 impl Format {
@@ -25,20 +33,25 @@ impl Format {
         match self {
             Self::Yuyv | Self::Uyvy => width.saturating_mul(2),
             Self::Nv12 | Self::I420 | Self::Grey => width,
+            Self::Rgb | Self::Bgr => width.saturating_mul(3),
+            Self::Rgba | Self::Bgra => width.saturating_mul(4),
         }
     }
 
     /// Returns the length in bytes of a picture of `width` by `height` pixels whose rows in the
-    /// first plane are `stride` bytes apart; `None` unless all three are even and a row fits.
+    /// first plane are `stride` bytes apart; `None` unless both sides are even and a row fits, and,
+    /// of several planes, the stride is even.
     pub fn bytes(self, width: usize, height: usize, stride: usize) -> Option<usize> {
-        let is_even = [width, height, stride].iter().all(|side| side.is_multiple_of(2));
+        let is_even = [width, height].iter().all(|side| side.is_multiple_of(2));
         if !is_even || stride < self.row_bytes(width) {
             return None;
         }
         let first = stride.checked_mul(height)?;
         match self {
-            Self::Yuyv | Self::Uyvy | Self::Grey => Some(first),
+            Self::Nv12 | Self::I420 if !stride.is_multiple_of(2) => None,
             Self::Nv12 | Self::I420 => first.checked_add(first / 2),
+            Self::Yuyv | Self::Uyvy | Self::Grey => Some(first),
+            Self::Rgb | Self::Bgr | Self::Rgba | Self::Bgra => Some(first),
         }
     }
 }
@@ -80,7 +93,8 @@ impl Image<'_> {
     ///
     /// Surplus columns at the right and rows at the bottom are dropped. Missing ones are filled by
     /// repeating the last: strips have complete macroblocks, but a camera of 1080 rows does not.
-    /// With 4:2:2, the chroma of every other row is used.
+    /// With 4:2:2, the chroma of every other row is used. Colours become YUV of BT.601 in video
+    /// range, as a JPEG's.
     ///
     /// # Errors
     /// [`Error::Dimensions`] unless the image's sides are even and at least 2 and its rows fit in
@@ -94,6 +108,10 @@ impl Image<'_> {
         let luma_bytes = stride * height;
         let plane = |from: usize, size, steps| Some(Plane { bytes: &bytes[from..], size, steps });
         let planes = match format {
+            Format::Rgb | Format::Bgr | Format::Rgba | Format::Bgra => {
+                mix(&Image { bytes, ..*self }, first_row, rows);
+                return Ok(());
+            }
             Format::Yuyv => [
                 plane(0, whole, [stride, 2]),
                 plane(1, quarter, [stride * 2, 4]),
@@ -126,6 +144,69 @@ impl Image<'_> {
         }
         Ok(())
     }
+}
+
+/// Fills `rows` with the pixels of an image of colours, whose format gives the order.
+fn mix(image: &Image<'_>, first_row: usize, rows: &mut Picture) {
+    match image.format {
+        Format::Bgr => mix_of::<3, 2>(image, first_row, rows),
+        Format::Bgra => mix_of::<4, 2>(image, first_row, rows),
+        Format::Rgba => mix_of::<4, 0>(image, first_row, rows),
+        _ => mix_of::<3, 0>(image, first_row, rows),
+    }
+}
+
+/// Fills `rows` with pixels of `DEPTH` bytes, of which byte `RED` is red, byte 1 green, and byte
+/// 2 - `RED` blue.
+fn mix_of<const DEPTH: usize, const RED: usize>(
+    image: &Image<'_>,
+    first_row: usize,
+    rows: &mut Picture,
+) {
+    let &Image { width, height, stride, bytes, .. } = image;
+    let to_width = rows.width();
+    let (luma, cb, cr) = rows.planes_mut();
+    let row_at = |row: usize| &bytes[(first_row + row).min(height - 1) * stride..][..DEPTH * width];
+    let pairs = luma.chunks_exact_mut(2 * to_width);
+    let chroma = cb.chunks_exact_mut(to_width / 2).zip(cr.chunks_exact_mut(to_width / 2));
+    let colours = |pixel: &[u8]| [pixel[RED], pixel[1], pixel[2 - RED]].map(i32::from);
+    for (pair, (luma, (cb, cr))) in pairs.zip(chroma).enumerate() {
+        let (upper, lower) = luma.split_at_mut(to_width);
+        let fours = row_at(2 * pair)
+            .chunks_exact(2 * DEPTH)
+            .zip(row_at(2 * pair + 1).chunks_exact(2 * DEPTH));
+        let lumas = upper.chunks_exact_mut(2).zip(lower.chunks_exact_mut(2));
+        let to = lumas.zip(cb.iter_mut().zip(cr.iter_mut()));
+        for ((above, below), ((upper, lower), (cb, cr))) in fours.zip(to) {
+            let mut sum = [0; 3];
+            for (from, to) in [(above, upper), (below, lower)] {
+                for (pixel, to) in from.chunks_exact(DEPTH).zip(to) {
+                    let colours = colours(pixel);
+                    *to = luma_of(colours);
+                    sum = std::array::from_fn(|it| sum[it] + colours[it]);
+                }
+            }
+            let [red, green, blue] = sum;
+            *cb = chroma_of(-38 * red - 74 * green + 112 * blue);
+            *cr = chroma_of(112 * red - 94 * green - 18 * blue);
+        }
+        // Missing columns repeat the last.
+        let count = width.min(to_width);
+        for (row, count) in [(upper, count), (lower, count), (cb, count / 2), (cr, count / 2)] {
+            let last = row[count - 1];
+            row[count..].fill(last);
+        }
+    }
+}
+
+/// Returns the luma of red, green and blue: BT.601, video range.
+fn luma_of([red, green, blue]: [i32; 3]) -> u8 {
+    (((66 * red + 129 * green + 25 * blue + 128) >> 8) + 16) as u8
+}
+
+/// Returns the chroma of the weighted colours of four pixels, 256 times as large.
+fn chroma_of(weighted: i32) -> u8 {
+    (((weighted + 512) >> 10) + 128) as u8
 }
 
 /// Converts the full-range samples of `rows`, 0 to 255, to video range in place: luma 16 to 235,
@@ -230,12 +311,37 @@ mod tests {
                 bytes.extend(places(height / 2, width / 2).map(|(r, c)| cb(r, c)));
                 bytes.extend(places(height / 2, width / 2).map(|(r, c)| cr(r, c)));
             }
+            Format::Rgb => {
+                let colours = |(row, column)| [luma(row, column), row as u8, column as u8];
+                bytes.extend(places(height, width).flat_map(colours));
+            }
+            Format::Bgr => {
+                let colours = |(row, column)| [column as u8, row as u8, luma(row, column)];
+                bytes.extend(places(height, width).flat_map(colours));
+            }
+            Format::Rgba => {
+                let colours = |(row, column)| [luma(row, column), row as u8, column as u8, 7];
+                bytes.extend(places(height, width).flat_map(colours));
+            }
+            Format::Bgra => {
+                let colours = |(row, column)| [column as u8, row as u8, luma(row, column), 9];
+                bytes.extend(places(height, width).flat_map(colours));
+            }
         }
         bytes
     }
 
-    const FORMATS: [Format; 5] =
-        [Format::Yuyv, Format::Uyvy, Format::Nv12, Format::I420, Format::Grey];
+    const FORMATS: [Format; 9] = [
+        Format::Yuyv,
+        Format::Uyvy,
+        Format::Nv12,
+        Format::I420,
+        Format::Grey,
+        Format::Rgb,
+        Format::Bgr,
+        Format::Rgba,
+        Format::Bgra,
+    ];
 
     fn image(format: Format, [width, height]: [usize; 2], bytes: &[u8]) -> Image<'_> {
         Image { format, width, height, stride: format.row_bytes(width), bytes }
@@ -250,8 +356,9 @@ mod tests {
                 image(format, [width, height], &bytes).fill(0, &mut picture).unwrap();
                 picture
             });
-            let [yuyv, uyvy, nv12, i420, grey] = &pictures;
+            let [yuyv, uyvy, nv12, i420, grey, rgb, bgr, rgba, bgra] = &pictures;
             assert_eq!([yuyv, yuyv, yuyv], [uyvy, nv12, i420]);
+            assert_eq!([rgb, rgb, rgb], [bgr, rgba, bgra]);
             assert_eq!(yuyv.luma(), grey.luma());
             assert!(grey.cb().iter().chain(grey.cr()).all(|value| *value == 128));
             let last = (31.min(height - 1) * 7 + 31.min(width - 1)) as u8;
@@ -270,6 +377,26 @@ mod tests {
                 let mut strip = Picture::new(32, 32).unwrap();
                 image.fill(first_row, &mut strip).unwrap();
                 assert_eq!(strip, whole.rows(first_row..first_row + 32).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn colours_become_those_of_video() {
+        let bars = [
+            ([255, 255, 255], [235, 128, 128]),
+            ([0, 0, 0], [16, 128, 128]),
+            ([255, 0, 0], [82, 90, 240]),
+            ([0, 255, 0], [144, 54, 34]),
+            ([0, 0, 255], [41, 240, 110]),
+        ];
+        for (colours, expected) in bars {
+            let bytes: Vec<u8> = colours.repeat(4);
+            let mut picture = Picture::new(16, 16).unwrap();
+            image(Format::Rgb, [2, 2], &bytes).fill(0, &mut picture).unwrap();
+            let found = [picture.luma()[17], picture.cb()[0], picture.cr()[63]];
+            for (found, expected) in found.into_iter().zip(expected) {
+                assert!(found.abs_diff(expected) <= 1, "{colours:?}: {found}, {expected}");
             }
         }
     }

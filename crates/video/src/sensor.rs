@@ -91,6 +91,6 @@ pub struct Losses {
     pub missed: u64,
     /// Pictures replaced by a newer one while they waited.
     pub superseded: u64,
-    /// Pictures with an impossible capture time; the host's own time was used instead.
+    /// Pictures with an impossible capture time: refused, or dated by their arrival.
     pub misdated: u64,
 }

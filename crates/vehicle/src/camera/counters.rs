@@ -48,7 +48,7 @@ pub struct Counters {
     pub pictures_missed: AtomicU64,
     /// Pictures left out because the source already had a newer one when it was asked.
     pub pictures_superseded: AtomicU64,
-    /// Pictures whose capture time was implausible and was replaced.
+    /// Pictures whose capture time was implausible: refused, or dated by their arrival.
     pub pictures_misdated: AtomicU64,
     /// Time between two pictures at the source's nominal rate, in nanoseconds; 0 before a source
     /// runs.

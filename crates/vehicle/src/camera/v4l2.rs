@@ -1,7 +1,5 @@
 //! Camera at the vehicle's computer, by Video4Linux.
 
-mod dating;
-
 use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -14,7 +12,9 @@ use tautline_video::pixels::{self, Format, Image};
 use tautline_video::v4l2::{self, Device, Kernel, Mode, Set, Taken, Wanted};
 use tautline_video::{Error, Layout, Losses, Picture, Sensor, jpeg};
 
-use self::dating::{Arrival, Capture, Dating};
+use super::complaint::Complaint;
+use super::dating::{Arrival, Capture, Dating};
+use super::numbers::Numbers;
 
 /// Sensor for a V4L2 device that captures NV12, I420, YUYV, UYVY, grey or MJPEG.
 ///
@@ -299,73 +299,15 @@ impl Sensor for DeviceSensor {
     }
 }
 
-/// Picture numbers of a driver.
-#[derive(Clone, Copy, Debug, Default)]
-struct Numbers {
-    newest: Option<u32>,
-    /// True once two numbers differed: some drivers always report the same number.
-    counts: bool,
-}
-
-impl Numbers {
-    /// Records the number of the next picture. `left_out` pictures before it arrived and were not
-    /// wanted. Returns how many never arrived; 0 for the first picture and after an implausible
-    /// jump.
-    fn missed_before(&mut self, number: u32, left_out: u32) -> u32 {
-        let Some(before) = self.newest.replace(number) else { return 0 };
-        let step = number.wrapping_sub(before);
-        self.counts |= step != 0;
-        // A longer step, or one back, means that the driver restarted its count.
-        if step > MISSED_MAX { 0 } else { step.saturating_sub(1).saturating_sub(left_out) }
-    }
-
-    /// Returns the driver's number of the newest picture; `None` if the driver does not count.
-    fn shown(&self) -> Option<u32> {
-        self.newest.filter(|_| self.counts)
-    }
-}
-
-/// Recurring fault, logged when it begins.
-#[derive(Clone, Debug, Default)]
-struct Complaint {
-    words: String,
-    seen_at: Option<Duration>,
-}
-
-impl Complaint {
-    /// Records the fault; returns whether it begins, which is so if it did not occur during the
-    /// last 10 s.
-    fn begin(&mut self, words: &str, now: Duration) -> bool {
-        let begins = self.seen_at.is_none_or(|at| now.saturating_sub(at) > OVER_AFTER);
-        words.clone_into(&mut self.words);
-        self.seen_at = Some(now);
-        begins
-    }
-
-    /// Returns the description of the fault, until 2 s after its last occurrence; `None` before the
-    /// first occurrence and after that time.
-    fn words(&self, now: Duration) -> Option<&str> {
-        let lasts = self.seen_at.is_some_and(|at| now.saturating_sub(at) <= TOLD_FOR);
-        lasts.then_some(&*self.words)
-    }
-}
-
 /// Time without a picture after which a device counts as stopped and is reopened.
 const PICTURE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pause before asking again a device that announced a picture and had none.
 const PROMISED_PAUSE: Duration = Duration::from_millis(2);
 /// Consecutive errors after which a device is reopened, which may help.
 const ERRORS_MAX: u32 = 30;
-/// Largest step between two numbers that counts as missed pictures; a larger one means that the
-/// driver restarted its count.
-const MISSED_MAX: u32 = 1_000;
 /// Plausible rates of a camera in pictures per second; for a driver that reports another one, the
 /// rate in the settings is used.
 const RATES: RangeInclusive<f64> = 0.5..=240.0;
-/// Time without the fault after which it is over; it is logged when it recurs.
-const OVER_AFTER: Duration = Duration::from_secs(10);
-/// Time for which a person is shown a fault after its last occurrence.
-const TOLD_FOR: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests;

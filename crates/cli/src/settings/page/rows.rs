@@ -256,6 +256,7 @@ fn kind(rust: &str) -> String {
         "SocketAddr" => "IP:port",
         "IpAddr" => "IP",
         "Address" => "path or IP:port",
+        "CameraAddress" => "path or unix:path",
         "Local" => "interface or IP:port",
         _ => "table",
     };

@@ -1,4 +1,4 @@
-//! Capture times of a device's pictures: the driver's timestamps where they are plausible.
+//! Capture times of the pictures of a device or program: its timestamps where they are plausible.
 
 use std::collections::VecDeque;
 use std::time::Duration;
