@@ -3,6 +3,7 @@ use tautline_guard::{Controls, Gear, MachineState, Notice, Notices, Position, Re
 use tautline_units::Instant;
 
 use crate::body::{Arc, Body, Moved, Person};
+use crate::world::Fault;
 
 /// A kinematic bicycle on a slope whose brake, throttle and wheels respond with a delay.
 #[derive(Clone, Debug)]
@@ -130,7 +131,7 @@ impl Body for Bicycle {
     }
 
     fn wanted(seed: u64) -> f64 {
-        1.0 + (seed / 17 % 14) as f64
+        1.0 + (seed / Fault::COUNT % 14) as f64
     }
 
     fn step(&mut self, controls: &Controls) {

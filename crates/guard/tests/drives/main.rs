@@ -10,6 +10,7 @@
 
 mod bicycle;
 mod body;
+mod equipment;
 mod hills;
 mod mover;
 mod replay;
@@ -131,7 +132,7 @@ fn judge_fault<M: Body>(world: &mut World<M>, fault: Fault, seed: u64) {
         // One picture in many gets through: blindness begins with the last.
         Fault::UplinkFlickers => stop.blind_from_ms.max(fault.at_ms(seed)),
         Fault::DownlinkDead | Fault::PageGone => stop.heard_ms,
-        Fault::PageHidden | Fault::OtherConsole => world.told_at.unwrap_or(fault.at_ms(seed)),
+        fault if fault.is_commands() => world.told_at.unwrap_or(fault.at_ms(seed)),
         _ => fault.at_ms(seed),
     };
     assert!(stop.at_ms <= began + fault.most_ms(), "late: {}", says());
@@ -150,6 +151,12 @@ fn judge_fault<M: Body>(world: &mut World<M>, fault: Fault, seed: u64) {
     if !fault.leaves_wheel() {
         assert!(world.off_arc < 0.5, "{} m off the arc: {}", world.off_arc, says());
     }
+    assert!(
+        world.had_moved && equipment::is_stopped(&world.controls()),
+        "{:?}: {}",
+        world.controls(),
+        says()
+    );
     let is_latched = stop.cause == Cause::EmergencyStop;
     assert_eq!(world.status().is_latched, is_latched, "{}", says());
 }
@@ -216,4 +223,4 @@ fn seeds_or(drives: u64) -> std::ops::Range<u64> {
 /// Number of drives in `make test`: a few of each fault at each speed.
 const DRIVES: u64 = 320;
 /// Each fault at each of ten speeds.
-const DRIVES_OF_KINDS: u64 = 170;
+const DRIVES_OF_KINDS: u64 = 10 * Fault::COUNT;

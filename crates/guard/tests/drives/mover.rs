@@ -3,6 +3,7 @@ use tautline_guard::{Controls, MachineState, Motion, Notice, Notices, Position, 
 use tautline_units::Instant;
 
 use crate::body::{Arc, Body, Moved, Person};
+use crate::world::Fault;
 
 /// A machine whose drive follows a twist with a delay and slip.
 #[derive(Clone, Debug)]
@@ -215,7 +216,7 @@ macro_rules! body {
             }
 
             fn wanted(seed: u64) -> f64 {
-                let share = (1 + seed / 17 % SPEEDS) as f64 / SPEEDS as f64;
+                let share = (1 + seed / Fault::COUNT % SPEEDS) as f64 / SPEEDS as f64;
                 share * f64::from(Mover::$new(0).config.envelope.speed_max)
             }
 

@@ -2,12 +2,18 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use tautline_guard::act::{Act, Deed};
-use tautline_guard::frame::{Absence, Absences, Command, DeadMan, Proposal, Status};
+use tautline_guard::frame::{
+    Absence, Absences, Command, DeadMan, Proposal, Status, Trouble, Troubles,
+};
 use tautline_guard::identity::{ActNumber, Console, Session, Tick};
-use tautline_guard::{Cause, Controls, Guard, Input, MachineState, Mode, Notice, Notices, Output};
+use tautline_guard::{
+    Cause, Controls, Fault as MachineFault, Faults, Guard, Input, MachineState, Mode, Notice,
+    Notices, Output,
+};
 use tautline_units::Instant;
 
 use crate::body::{Arc, Body, Moved, Person};
+use crate::equipment::{Equipment, equipped, is_moved, moved};
 use crate::replay::{BEGIN_MS, Page, RECORDED, Replay, Sent, Worst};
 
 /// A fault in a drive.
@@ -20,7 +26,13 @@ pub(crate) enum Fault {
     PageFrozen,
     PageGone,
     PageHidden,
+    ConsoleGone,
+    FocusLost,
+    InputsUnhealthy,
+    DeadManReleased,
     CameraFrozen,
+    CameraStopped,
+    EncoderStopped,
     CitesForged,
     VehicleStopped,
     VehicleSlow,
@@ -30,10 +42,11 @@ pub(crate) enum Fault {
     OtherConsole,
     EmergencyStop,
     LocalStop,
+    MachineFails,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 24] = [
         Self::UplinkDead,
         Self::UplinkFlickers,
         Self::DownlinkDead,
@@ -41,7 +54,13 @@ impl Fault {
         Self::PageFrozen,
         Self::PageGone,
         Self::PageHidden,
+        Self::ConsoleGone,
+        Self::FocusLost,
+        Self::InputsUnhealthy,
+        Self::DeadManReleased,
         Self::CameraFrozen,
+        Self::CameraStopped,
+        Self::EncoderStopped,
         Self::CitesForged,
         Self::VehicleStopped,
         Self::VehicleSlow,
@@ -51,7 +70,10 @@ impl Fault {
         Self::OtherConsole,
         Self::EmergencyStop,
         Self::LocalStop,
+        Self::MachineFails,
     ];
+    /// Number of faults.
+    pub(crate) const COUNT: u64 = Self::ALL.len() as u64;
 
     /// Returns the begin of the fault in ms: a random time from 6 s to 7.5 s.
     pub(crate) fn at_ms(self, seed: u64) -> u64 {
@@ -72,9 +94,19 @@ impl Fault {
             Self::VehicleSlow => 250,
             // The guard itself pauses for 300 ms.
             Self::GuardStopped => 300 + 30,
-            Self::SessionEnds | Self::EmergencyStop | Self::LocalStop => 40,
+            Self::SessionEnds
+            | Self::EmergencyStop
+            | Self::LocalStop
+            | Self::MachineFails
+            | Self::CameraStopped
+            | Self::EncoderStopped => 40,
             // Counted from the command that reports it.
-            Self::PageHidden | Self::OtherConsole => 40,
+            Self::PageHidden
+            | Self::ConsoleGone
+            | Self::FocusLost
+            | Self::InputsUnhealthy
+            | Self::DeadManReleased
+            | Self::OtherConsole => 40,
         }
     }
 
@@ -88,6 +120,13 @@ impl Fault {
             Self::SlowBothWays => &[Cause::PictureAge, Cause::CommandTimeout],
             Self::DownlinkDead | Self::PageGone => &[Cause::CommandTimeout, Cause::PictureAge],
             Self::PageHidden => &[Cause::PageHidden],
+            Self::ConsoleGone => &[Cause::ConsoleGone],
+            Self::FocusLost => &[Cause::FocusLost],
+            Self::InputsUnhealthy => &[Cause::InputsUnhealthy],
+            Self::DeadManReleased => &[Cause::DeadManReleased],
+            Self::CameraStopped => &[Cause::CameraStopped],
+            Self::EncoderStopped => &[Cause::EncoderStopped],
+            Self::MachineFails => &[Cause::MachineFault],
             Self::VehicleStopped | Self::VehicleSlow => &[Cause::ProposalTimeout],
             Self::MachineSilent => &[Cause::MachineTimeout],
             Self::GuardStopped => &[Cause::GuardSilent, Cause::GuardLate],
@@ -103,8 +142,28 @@ impl Fault {
     pub(crate) fn leaves_wheel(self) -> bool {
         matches!(
             self,
-            Self::EmergencyStop | Self::LocalStop | Self::MachineSilent | Self::GuardStopped
+            Self::EmergencyStop
+                | Self::LocalStop
+                | Self::MachineFails
+                | Self::MachineSilent
+                | Self::GuardStopped
         )
+    }
+
+    /// Returns whether the person's command reports the fault.
+    pub(crate) fn is_commands(self) -> bool {
+        self.absence().is_some() || matches!(self, Self::DeadManReleased | Self::OtherConsole)
+    }
+
+    /// Returns what prevents the person from driving during the fault; `None` if nothing does.
+    fn absence(self) -> Option<Absence> {
+        match self {
+            Self::PageHidden => Some(Absence::PageHidden),
+            Self::ConsoleGone => Some(Absence::ConsoleGone),
+            Self::FocusLost => Some(Absence::FocusLost),
+            Self::InputsUnhealthy => Some(Absence::InputsUnhealthy),
+            _ => None,
+        }
     }
 }
 
@@ -127,9 +186,12 @@ pub(crate) struct Stopped {
 #[derive(Debug)]
 pub(crate) struct World<M> {
     pub(crate) machine: M,
+    equipment: Equipment,
     pub(crate) stopped: Option<Stopped>,
     /// Time in ms at which driving began; `None` before.
     pub(crate) drives_since: Option<u64>,
+    /// `true` if axes and action had moved as the person wanted when the stop began.
+    pub(crate) had_moved: bool,
     /// Maximum distance from the arc held when the stop began, m.
     pub(crate) off_arc: f64,
     arc: Option<Arc>,
@@ -184,11 +246,17 @@ impl<M: Body> World<M> {
         let slope = [0.0, 0.0, -0.05, 0.05][rng.next() as usize % 4];
         let machine = M::of(seed, slope);
         let first_tick = Tick::new(1 + seed as u32 % 1000).expect("not 0");
-        let guard = Guard::new(machine.config(), first_tick);
+        let mut config = machine.config();
+        if fault == Some(Fault::DeadManReleased) {
+            config.presence.dead_man_required = Some(true);
+        }
+        let guard = Guard::new(config, first_tick);
         Self {
             machine,
+            equipment: Equipment::new(),
             stopped: None,
             drives_since: None,
+            had_moved: false,
             off_arc: 0.0,
             arc: None,
             guard,
@@ -249,6 +317,11 @@ impl<M: Body> World<M> {
         }
     }
 
+    /// Returns the newest controls of the guard.
+    pub(crate) fn controls(&self) -> Controls {
+        self.output.expect("the guard has stepped").control.controls
+    }
+
     pub(crate) fn status(&self) -> Status {
         self.output.expect("the guard has stepped").status
     }
@@ -293,7 +366,10 @@ impl<M: Body> World<M> {
                 .with_if(Notice::LocalStop, self.is_faulty(Fault::LocalStop));
             if !self.is_faulty(Fault::MachineSilent) {
                 let at = Instant::from_millis(self.now_ms + 77_000);
-                self.heard = Some(self.machine.state(notices, at));
+                let faults =
+                    Faults::NONE.with_if(MachineFault::Drive, self.is_faulty(Fault::MachineFails));
+                let state = equipped(self.machine.state(notices, at));
+                self.heard = Some(MachineState { faults, ..state });
             }
         }
     }
@@ -402,7 +478,7 @@ impl<M: Body> World<M> {
             return;
         }
         let comes_at = self.now_ms + way as u64;
-        if self.is_faulty(Fault::PageHidden) || self.is_faulty(Fault::OtherConsole) {
+        if self.fault.is_some_and(|fault| fault.is_commands() && self.is_faulty(fault)) {
             self.told_at = Some(self.told_at.map_or(comes_at, |at| at.min(comes_at)));
         }
         if let (Some(replay), Some(seen)) = (&mut self.replay, self.seen) {
@@ -423,15 +499,17 @@ impl<M: Body> World<M> {
             is_released: mode == Mode::Held && self.stopped.is_none(),
             is_stopped: self.stopped.is_some(),
         });
+        let controls = if mode == Mode::Held { controls } else { moved(controls) };
         let is_other = self.is_faulty(Fault::OtherConsole);
+        let absence = self.fault.filter(|fault| self.is_faulty(*fault)).and_then(Fault::absence);
+        let is_released = self.is_faulty(Fault::DeadManReleased);
         Command {
             sequence: self.sequence,
             console: if is_other { OTHER } else { CONSOLE },
             successor: None,
             controls,
-            dead_man: DeadMan::Held,
-            absences: Absences::NONE
-                .with_if(Absence::PageHidden, self.is_faulty(Fault::PageHidden)),
+            dead_man: if is_released { DeadMan::Released } else { DeadMan::Held },
+            absences: absence.into_iter().collect::<Absences>(),
             cited: match self.seen {
                 Some(_) if self.is_faulty(Fault::CitesForged) => Tick::new(900_000),
                 seen => seen.map(|picture| picture.stamp),
@@ -473,7 +551,9 @@ impl<M: Body> World<M> {
         let proposal = Proposal {
             source: Instant::from_millis(now + 55_000),
             session,
-            troubles: Default::default(),
+            troubles: Troubles::NONE
+                .with_if(Trouble::Camera, self.is_faulty(Fault::CameraStopped))
+                .with_if(Trouble::Encoder, self.is_faulty(Fault::EncoderStopped)),
             command,
             emergency_stop,
             act: act.filter(|_| !is_driving),
@@ -497,14 +577,16 @@ impl<M: Body> World<M> {
         while self.proposals.front().is_some_and(|(at, _)| *at <= now) {
             proposal = self.proposals.pop_front().map(|(_, proposal)| proposal);
         }
-        let input = Input { proposal, machine: self.heard.take(), ..Input::default() };
+        let (machine, entry) = (self.heard.take(), Some(self.equipment.next()));
+        let input = Input { proposal, machine, entry, ..Input::default() };
         let output = self.guard.step(&input, Instant::from_millis(now));
         self.stamp = Some(output.status.tick);
         self.issued.push_back(self.picture(output.status.tick));
         if self.issued.len() > TICKS_KEPT {
             self.issued.pop_front();
         }
-        (self.controls, self.controls_at) = (output.control.controls, now);
+        let before = std::mem::replace(&mut self.controls, output.control.controls);
+        self.controls_at = now;
         let (was_driving, is_driving) = match output.transition {
             Some(transition) => (transition.from.is_driving(), transition.to.is_driving()),
             None => (false, false),
@@ -526,6 +608,7 @@ impl<M: Body> World<M> {
                 fastest: seen.moved.faster(self.machine.moved()),
             });
             self.arc.get_or_insert(self.machine.arc());
+            self.had_moved |= is_moved(&before);
         }
         self.output = Some(output);
     }
