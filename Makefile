@@ -198,7 +198,7 @@ python: console
 	cargo build --locked --package tautline
 	$(MATURIN) --config Cargo.toml --out $(WHEELS)/wheel-tested
 	$(PYTHON)/pip install --quiet --no-deps --force-reinstall $(WHEELS)/wheel-tested/tautline-*.whl
-	$(PYTHON)/mypy --strict python/tautline
+	$(PYTHON)/mypy --strict --config-file python/pyproject.toml python/tautline
 	TAUTLINE=$(abspath $(WHEELS))/debug/tautline $(PYTHON)/python -m pytest --quiet python/tests
 
 # A second relay takes over; the session does not need the switchboard.

@@ -7,6 +7,7 @@ mod file;
 mod log;
 mod names;
 mod operator;
+mod records;
 mod safe;
 mod serve;
 mod state;
@@ -19,6 +20,8 @@ use pyo3::prelude::*;
 mod _tautline {
     #[pymodule_export]
     use crate::operator::{Console, Shown};
+    #[pymodule_export]
+    use crate::records::{RecordFile, record_files};
     #[pymodule_export]
     use crate::safe::Safe;
     #[pymodule_export]

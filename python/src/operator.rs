@@ -9,7 +9,7 @@ mod kinds;
 mod link;
 mod pictures;
 mod shared;
-mod status;
+pub(crate) mod status;
 mod wire;
 
 use std::sync::Arc;

@@ -11,6 +11,7 @@
 from tautline._camera import Camera
 from tautline._machine import Action, Axis, Control, Description, Machine, State, Value
 from tautline._operator import Operator, Picture, Refused, Status, Vehicle
+from tautline._records import FileEnd, Record, Records, frame, read
 from tautline._serve import serve
 from tautline._tautline import VERSION as __version__
 from tautline._tautline import Safe, Stop
@@ -22,9 +23,12 @@ __all__ = [
     "Camera",
     "Control",
     "Description",
+    "FileEnd",
     "Machine",
     "Operator",
     "Picture",
+    "Record",
+    "Records",
     "Refused",
     "RefusedUnit",
     "Safe",
@@ -36,5 +40,7 @@ __all__ = [
     "Value",
     "Vehicle",
     "__version__",
+    "frame",
+    "read",
     "serve",
 ]

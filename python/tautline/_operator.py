@@ -150,6 +150,17 @@ class Status:
         return (self._now() - self.received_ns) / 1e9
 
 
+def status_of(told: dict[str, Any], now: Callable[[], int]) -> Status:
+    """Returns the status of the native part's fields."""
+    for name in ("blockers", "limits", "sights"):
+        told[name] = frozenset(told[name])
+    applied, state = told.pop("applied"), told.pop("state")
+    applied["actions"] = frozenset(applied["actions"])
+    return Status(
+        **told, applied=Control(**applied), state=None if state is None else State(**state), _now=now
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Vehicle:
     """A vehicle to pick."""
@@ -227,19 +238,7 @@ class Operator:
     def status(self) -> Status | None:
         """Newest status; None before the first, and while the guard is silent."""
         told = self._console.status()
-        if told is None:
-            return None
-        for name in ("blockers", "limits", "sights"):
-            told[name] = frozenset(told[name])
-        applied = told.pop("applied")
-        applied["actions"] = frozenset(applied["actions"])
-        state = told.pop("state")
-        return Status(
-            **told,
-            applied=Control(**applied),
-            state=None if state is None else State(**state),
-            _now=self._console.now,
-        )
+        return None if told is None else status_of(told, self._console.now)
 
     def wait(self, until: Callable[[Status], object], timeout: float = 5.0) -> Status:
         """Waits for a status of which `until` is true, and returns it."""

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from tautline._machine import Description
 from tautline._operator import Role, _Wanted
+from tautline._records import FileState
 
 class _File(Protocol):
     def fileno(self) -> int: ...
@@ -75,6 +76,14 @@ class Shown:
     captured_ns: int | None
     age: float | None
     def rgb(self) -> bytearray: ...
+
+class RecordFile:
+    @staticmethod
+    def open(path: str | PathLike[str], topics: list[str] | None) -> RecordFile: ...
+    def take(self, count: int) -> list[tuple[str, int, int, str, bytes | dict[str, Any] | None]]: ...
+    def end(self) -> tuple[FileState, str, int, str | None]: ...
+
+def record_files(path: str | PathLike[str]) -> list[tuple[PathLike[str], int | None]]: ...
 
 FAULTS: list[str]
 NOTICES: list[str]

@@ -21,6 +21,7 @@ pub mod recording;
 #[cfg(test)]
 mod rehearsal;
 pub mod replay;
+mod stream;
 mod topic;
 mod utc;
 
@@ -32,5 +33,6 @@ pub use note::Note;
 pub use recorder::{Health, Recorder};
 pub use recording::Recording;
 pub use replay::replay;
+pub use stream::Stream;
 pub use topic::{Fact, Topic};
 pub use utc::utc;

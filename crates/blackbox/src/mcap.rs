@@ -44,6 +44,8 @@ pub enum Record<'a> {
         id: u16,
         /// Name of the topic.
         topic: &'a str,
+        /// MCAP's name of the message encoding.
+        message_encoding: &'a str,
     },
     /// A single message, which is not in a chunk.
     Message(Message<'a>),
@@ -189,7 +191,7 @@ impl<'a> Iterator for Records<'a> {
 }
 
 /// Returns the first record of `bytes` and its length in bytes.
-fn read(bytes: &[u8]) -> Result<(Record<'_>, usize), Break> {
+pub(crate) fn read(bytes: &[u8]) -> Result<(Record<'_>, usize), Break> {
     let mut rest = bytes;
     let [opcode] = take(&mut rest)?;
     if !matches!(opcode, HEADER | FOOTER | SCHEMA | CHANNEL | MESSAGE | CHUNK | DATA_END) {
@@ -210,7 +212,8 @@ fn read_content<'a>(opcode: u8, content: &mut &'a [u8]) -> Result<Record<'a>, Br
         CHANNEL => {
             let id = u16::from_le_bytes(take(content)?);
             let _schema: [u8; 2] = take(content)?;
-            Ok(Record::Channel { id, topic: take_text(content)? })
+            let (topic, message_encoding) = (take_text(content)?, take_text(content)?);
+            Ok(Record::Channel { id, topic, message_encoding })
         }
         MESSAGE => {
             let channel = u16::from_le_bytes(take(content)?);
@@ -279,7 +282,8 @@ mod tests {
             (Vec::new(), Channel { id: 3, topic: "/b", message_encoding: "", schema: None });
         write_channel(&channel, &mut bytes);
         assert_eq!(bytes[9..13], [3, 0, 0, 0], "the number, and that of no schema");
-        let found = Ok((Record::Channel { id: 3, topic: "/b" }, bytes.len()));
+        let found = Record::Channel { id: 3, topic: "/b", message_encoding: "" };
+        let found = Ok((found, bytes.len()));
         assert_eq!(read(&bytes), found);
     }
 

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tautline_guard::description::{Action, Axis, Item, Reading, ValueInfo};
 use tautline_guard::frame::Status;
+use tautline_guard::identity::Console;
 use tautline_guard::{Controls, Gear, MachineState, Member, Set};
 use tautline_message::{Description, Telemetry, Values};
 
@@ -11,8 +12,8 @@ use crate::describe::Names;
 use crate::names::name_of;
 
 /// Returns the status in telemetry that arrived at the Unix time `unix_nanos`; `None` while the
-/// guard is silent. `console` is this console's number.
-pub(super) fn status<'py>(
+/// guard is silent. `console` is this console's number; 0 stands for any.
+pub(crate) fn status<'py>(
     py: Python<'py>,
     telemetry: &Telemetry,
     unix_nanos: u64,
@@ -33,7 +34,8 @@ pub(super) fn status<'py>(
     dict.set_item("stop", status.stop.get())?;
     dict.set_item("latched", status.is_latched)?;
     dict.set_item("blockers", set(status.blockers))?;
-    dict.set_item("drives", status.holder.is_some_and(|holder| holder.get() == console))?;
+    let drives = |holder: Console| console == 0 || holder.get() == console;
+    dict.set_item("drives", status.holder.is_some_and(drives))?;
     dict.set_item("loop_age", status.loop_age.map(|age| age.as_secs_f64()))?;
     dict.set_item("command_age", status.command_age.map(|age| age.as_secs_f64()))?;
     dict.set_item("speed_bound", status.speed_bound)?;
@@ -64,7 +66,7 @@ pub(super) fn items(description: &Description) -> Vec<Item> {
 }
 
 /// Returns the declared items, each as keyword arguments.
-pub(super) fn description<'py>(
+pub(crate) fn description<'py>(
     py: Python<'py>,
     description: &Description,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -162,17 +164,27 @@ fn state<'py>(
     dict.set_item("acceleration_along", machine.told.acceleration_along)?;
     dict.set_item("acceleration_across", machine.told.acceleration_across)?;
     dict.set_item("charge", machine.told.charge)?;
-    let readings = PyDict::new(py);
-    let values = values.filter(|it| description.is_some_and(|of| of.revision == it.revision));
-    for (number, reading) in values.into_iter().flat_map(|values| &values.readings) {
+    let readings = values.map(|values| readings(py, values, description)).transpose()?;
+    dict.set_item("values", readings.unwrap_or_else(|| PyDict::new(py)))?;
+    Ok(dict)
+}
+
+/// Returns readings by the names of their values; empty without their description.
+pub(crate) fn readings<'py>(
+    py: Python<'py>,
+    values: &Values,
+    description: Option<&Description>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let description = description.filter(|it| it.revision == values.revision);
+    for (number, reading) in &values.readings {
         let info = description.and_then(|it| it.values.get(usize::from(*number)));
         let Some(info) = info else { continue };
         match reading {
-            Reading::Number(number) => readings.set_item(info.name.as_str(), number)?,
-            Reading::Text(text) => readings.set_item(info.name.as_str(), text.as_str())?,
+            Reading::Number(number) => dict.set_item(info.name.as_str(), number)?,
+            Reading::Text(text) => dict.set_item(info.name.as_str(), text.as_str())?,
         }
     }
-    dict.set_item("values", readings)?;
     Ok(dict)
 }
 

@@ -22,7 +22,12 @@ impl Recording {
 
     /// Returns the content of a record; null if it is no JSON.
     pub fn body(&self, record: &Record) -> Value {
-        serde_json::from_slice(&self.data[record.data.clone()]).unwrap_or_default()
+        serde_json::from_slice(self.bytes(record)).unwrap_or_default()
+    }
+
+    /// Returns the bytes of a record's content, which are JSON.
+    pub fn bytes(&self, record: &Record) -> &[u8] {
+        &self.data[record.data.clone()]
     }
 
     /// Returns what the verification of the file has found.

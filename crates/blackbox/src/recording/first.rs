@@ -37,7 +37,7 @@ impl Reading {
             let end = match record {
                 Ok(mcap::Record::Header { .. } | mcap::Record::Schema) => None,
                 Ok(mcap::Record::DataEnd) => Some(self.end(offset, &bytes[offset..])),
-                Ok(mcap::Record::Channel { id, topic }) => self.name(id, topic, offset),
+                Ok(mcap::Record::Channel { id, topic, .. }) => self.name(id, topic, offset),
                 Ok(mcap::Record::Message(message)) => {
                     self.verdict.format = Format::First;
                     self.take(&message, offset)

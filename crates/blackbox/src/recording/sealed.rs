@@ -59,7 +59,7 @@ impl Reading<'_> {
             let taken = match record {
                 Ok(mcap::Record::Header { .. }) if offset == MAGIC.len() => Ok(()),
                 Ok(mcap::Record::Schema) if self.preamble.is_none() => Ok(()),
-                Ok(mcap::Record::Channel { id, topic }) => self.name(id, topic),
+                Ok(mcap::Record::Channel { id, topic, .. }) => self.name(id, topic),
                 Ok(mcap::Record::Chunk(chunk)) => self.unpack(&chunk, offset),
                 Ok(mcap::Record::Message(message)) => self.check(&message, offset),
                 Ok(mcap::Record::DataEnd) => match is_end(&bytes[offset..]) {

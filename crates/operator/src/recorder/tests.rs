@@ -71,10 +71,10 @@ fn units_of_other_channels_are_on_disk_with_what_they_are() {
     let expected = [
         Record::Header { profile: "" },
         Record::Schema,
-        Record::Channel { id: 1, topic: "/scan" },
+        Record::Channel { id: 1, topic: "/scan", message_encoding: "" },
         message(1, 0, 10, b"one"),
         Record::Schema,
-        Record::Channel { id: 2, topic: "/battery" },
+        Record::Channel { id: 2, topic: "/battery", message_encoding: "" },
         message(2, 0, 11, b"two"),
         message(1, 1, 12, b"three"),
         Record::DataEnd,
