@@ -16,6 +16,10 @@ const BOUNDS = { speedBound: 1.5, sidewaysBound: 0.5, yawRateBound: 1 };
 const STICK = { x: 0, y: 1, rightX: 2 };
 /** More than the travel of a touch control, in CSS pixels. */
 const FAR = 90;
+/** Description of a machine with three axes. */
+const AXES = {
+  revision: 9, axes: [['boom', 'rad', 0, -1, 2, 0.5], ['bucket', '°', 0, -60, 60, 20], ['winch', 'm/s', 1, -0.2, 0.4, 1]], actions: [], values: [],
+};
 
 let browser;
 let standIn;
@@ -286,6 +290,58 @@ describe('on a phone', () => {
       const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.ok(wider <= 0, `the page is ${wider} px wider than its window`);
     });
+
+    test(`three axes on the picture cover nothing and are not covered at ${width}x${height}`, async () => {
+      await openPhone(OMNI, { width, height });
+      standIn.guard = { ...standIn.guard, description: AXES.revision, axes: [0.5, 0, 0] };
+      standIn.describe(AXES);
+      await page.locator('[data-testid=on-picture-more-winch]').waitFor({ state: 'attached' });
+      await page.evaluate((names) => {
+        for (const name of names) document.querySelector(`[data-testid="on-picture-more-${name}"]`).click();
+      }, AXES.axes.map(([name]) => name));
+      await page.locator('.picture-axis:visible').nth(2).waitFor();
+      await page.locator('#act-park').waitFor();
+      assert.deepEqual(await overlaps(), [], 'while it drives');
+      standIn.guard = { ...standIn.guard, mode: 3, cause: 4 };
+      await page.locator('#mode[data-mode=limited]').waitFor();
+      assert.deepEqual(await overlaps(), [], 'while its speed is limited');
+      await page.evaluate(() => {
+        const mode = document.querySelector('#speed-mode');
+        mode.value = 'set point';
+        mode.dispatchEvent(new Event('change'));
+      });
+      await page.locator('#touch-brake').waitFor();
+      assert.deepEqual(await overlaps(), [], 'with a set point');
+      standIn.guard = { ...standIn.guard, mode: 0 };
+      await page.locator('#act-arm').waitFor();
+      await page.locator('#banner').waitFor();
+      assert.deepEqual(await overlaps(true), [], 'while it is held');
+    });
+  }
+
+  /**
+   * Returns the pairs of visible parts of the picture that overlap, and the parts that are not
+   * completely visible; axes may be scrolled if `mayScroll`.
+   */
+  async function overlaps(mayScroll = false) {
+    return page.evaluate((scrolls) => {
+      const stage = document.querySelector('#stage').getBoundingClientRect();
+      const area = document.querySelector('#picture-actions').getBoundingClientRect();
+      const parts = ['#picture-age', '#mode', '#mode-reason', '.hud-speed', '#hud-turn', '#hud-delay', '#banner', '.picture-axis', '.acts button',
+        '#touch-brake', '#touch-left-base', '#touch-right-base'];
+      const boxes = parts.flatMap((selector) => [...document.querySelectorAll(selector)].map((element, index) => {
+        const { left, top, right, bottom, width } = element.getBoundingClientRect();
+        const name = `${selector} ${index}`;
+        if (!scrolls || selector !== '.picture-axis') return { name, left, top, right, bottom, width };
+        return { name, left, right, width, top: Math.max(top, area.top), bottom: Math.min(bottom, area.bottom) };
+      })).filter(({ width }) => width > 0);
+      const clipped = boxes.filter((box) => box.name.startsWith('.picture-axis') && (box.top < area.top - 0.5 || box.bottom > area.bottom + 0.5));
+      const outside = boxes.filter((box) => box.left < stage.left || box.right > stage.right + 0.5 || box.top < stage.top || box.bottom > stage.bottom + 0.5);
+      const pairs = boxes.flatMap((one, at) => boxes.slice(at + 1).filter((other) => one.left < other.right - 0.5
+        && other.left < one.right - 0.5 && one.top < other.bottom - 0.5 && other.top < one.bottom - 0.5).map((other) => `${one.name} and ${other.name}`));
+      const missing = 3 - boxes.filter(({ name }) => name.startsWith('.picture-axis')).length;
+      return [...pairs, ...[...outside, ...clipped].map(({ name }) => `${name} is not completely visible`), ...(missing ? [`${missing} axes are not shown`] : [])];
+    }, mayScroll);
   }
 });
 
