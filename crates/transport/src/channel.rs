@@ -62,8 +62,8 @@ pub enum Priority {
     Telemetry,
     /// The packets are protected by a code across the links and paced at the links' granted rates.
     Media,
-    /// One copy goes over one link, within what units of all other priorities leave of the links'
-    /// granted rates.
+    /// One copy goes over one link, as the channel's cap allows and within what units of all other
+    /// priorities leave of the links' granted rates.
     Data,
 }
 
@@ -101,7 +101,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Returns the command channel without a descriptor.
+    /// Returns the command channel: number 0, newest wins, no cap and an empty descriptor.
     pub fn command() -> Self {
         Self {
             number: ChannelNumber::COMMAND,
@@ -112,7 +112,7 @@ impl Channel {
         }
     }
 
-    /// Returns the media channel without a descriptor.
+    /// Returns the media channel: number 1, by deadline, no cap and an empty descriptor.
     pub fn media() -> Self {
         Self {
             number: ChannelNumber::MEDIA,

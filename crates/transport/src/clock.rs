@@ -29,7 +29,8 @@ impl ClockEstimate {
     }
 
     /// Returns the estimate by which the deadlines of sent packets are judged, for a lifetime of
-    /// `deadline`. It limits the assumed minimum one-way delay to half of `deadline`.
+    /// `deadline`. It limits the assumed minimum one-way delay to half of `deadline`: the offset
+    /// rises by the part of the error bound above that half, and the error grows by as much.
     /// [`ClockEstimate::favour`] assumes less at the other end, which leaves sent packets a margin.
     pub fn for_sending(&self, deadline: Duration) -> Self {
         self.shifted(self.error_ever.saturating_sub(deadline / 2).as_nanos() as i64)

@@ -44,7 +44,8 @@ pub enum Discard {
     /// A handshake message that this end does not await: it has the other role, or no handshake
     /// with that session id is in progress.
     HandshakeUnexpected,
-    /// A first handshake message above the rate limit of answers.
+    /// A first handshake message that goes unanswered, because the rate limit of answers is used
+    /// up.
     HandshakeLimited,
     /// A half-open handshake evicted from the responder's bounded list by a newer one.
     HandshakeEvicted,

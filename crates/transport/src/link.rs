@@ -109,8 +109,8 @@ pub(crate) struct Link {
     dispersion: Dispersion,
     stream: Stream,
     reduced_reporting: ReducedReporting,
-    /// Earliest time of the next check whether the link is suspect or silent. It is later than the
-    /// ordinary one only while nothing arrives over any link.
+    /// Time before which the link sets no timer to become suspect or silent: 10 ms after the last
+    /// check during a gap in which nothing arrived over any link. Zero before the first such check.
     judged_from: Instant,
     /// Report interval that the peer announced, and the time of the announcement; `None` if it
     /// reports at the configured interval.
@@ -203,7 +203,7 @@ impl Link {
         self.liveness.doubted_at()
     }
 
-    /// Returns whether a pong has ever arrived.
+    /// Returns whether the pong of a small ping on the link's route has ever arrived.
     pub(crate) fn has_been_up(&self) -> bool {
         self.rtt.rtt_min().is_some()
     }
@@ -312,7 +312,8 @@ impl Link {
 
     /// Handles a pong: updates the clock estimate and the route. If the ping was sent on the link's
     /// route, the pong of a padded one also confirms the datagram size, and that of a small one
-    /// updates delays and liveness. An unknown or impossible pong is only counted.
+    /// updates delays and liveness. An unknown or impossible pong is only counted. Returns the new
+    /// state if the link has come up, and whether the media budget may have changed.
     pub(crate) fn on_pong(
         &mut self,
         pong: &Pong,
@@ -371,11 +372,14 @@ impl Link {
     }
 
     /// Handles a report of what arrived at the peer and appends the media packets that it settles
-    /// to `settled`. On a trusted link, rate control then grants a new rate. Returns false, without
-    /// any effect, for a report no newer than an earlier one.
+    /// to `settled`. A report of a newer datagram makes a suspect link trusted; on a trusted link,
+    /// rate control then grants a new rate. Returns false, without any effect, for a report no
+    /// newer than an earlier one.
     ///
     /// # Errors
-    /// [`Discard::ReportImpossible`], [`Discard::TimeAhead`].
+    /// [`Discard::ReportImpossible`] if the report covers more than was sent or contradicts an
+    /// earlier one; [`Discard::TimeAhead`] if it was taken later than now by more than the clock
+    /// error.
     // protocol 4, report
     pub(crate) fn on_report(
         &mut self,
@@ -509,7 +513,8 @@ impl Link {
     }
 
     /// Returns the probability that a packet of lifetime `span` and its retransmissions are all
-    /// missed, by random loss or delay.
+    /// missed, by random loss or delay. It assumes as many retransmissions as fit into `span`, at
+    /// most [`ROUNDS_MOST`], and none if they are disabled.
     pub(crate) fn chance_of_missing(
         &self,
         span: Duration,
@@ -591,7 +596,7 @@ impl Link {
     }
 
     /// Returns whether the window has room for a data datagram of `bytes` bytes in addition to
-    /// everything in flight, including media and data.
+    /// everything in flight, including media and data; always true without a window.
     pub(crate) fn has_room_for_data(&self, bytes: ByteCount) -> bool {
         self.grant.window.is_none_or(|most| self.in_flight.bytes() + bytes < most)
     }
@@ -640,7 +645,7 @@ impl Link {
     }
 
     /// Returns whether the window, enlarged by the reserve, has room for a datagram of `bytes`
-    /// bytes that is not data.
+    /// bytes that is not data, next to all in flight but data; always true without a window.
     pub(crate) fn has_room(&self, bytes: ByteCount) -> bool {
         let most = self.grant.window.map(|window| window + self.reserve);
         most.is_none_or(|most| self.bytes_in_flight() + bytes < most)

@@ -123,7 +123,8 @@ impl Links {
         self.receive_gap.hear(now);
     }
 
-    /// Runs the timers of the link at index `place`; see [`Link::on_timeout`].
+    /// Runs the timers of the link at index `place`; see [`Link::on_timeout`]. Receive gaps count
+    /// only while at least two links are up.
     pub(crate) fn on_timeout(&mut self, place: usize, config: &Config, now: Instant) -> Change {
         self.touched |= 1 << place;
         let several = self.links.iter().filter(|link| link.is_up()).nth(1).is_some();
@@ -214,8 +215,9 @@ impl Links {
     /// Selects in each group the link that is not on standby, and puts its others on standby.
     /// Returns true if the standby of any link changed.
     ///
-    /// It selects the best trusted link, and changes nothing in a group that has none. From a
-    /// trusted link it switches only to a better one that has been trusted for 300 ms.
+    /// It selects the trusted link of the lowest rank, and changes nothing in a group that has
+    /// none. Links whose RTT exceeds the fastest one's by more than 30 ms rank behind the others.
+    /// From a trusted link it switches only to a better one that has been trusted for 300 ms.
     // protocol 10
     pub(crate) fn elect(&mut self, now: Instant) -> bool {
         let mut changed = false;
@@ -297,9 +299,9 @@ impl Links {
         live.map(Link::datagram_bytes_max).min().unwrap_or(configured)
     }
 
-    /// Queues a media packet on the link with room that delivers it first; one with overdue reports
-    /// only if all have them. Returns the packet if no link has room, or if the chosen one delivers
-    /// it too late or its queue is full.
+    /// Queues a media packet on the link with room, of those that may carry media, that delivers it
+    /// first; one with overdue reports only if all have them. Returns the packet if no link has
+    /// room, or if the chosen one delivers it too late or its queue is full.
     pub(crate) fn send_again(
         &mut self,
         mut entry: Entry,
@@ -401,7 +403,8 @@ impl Places {
 /// Number of live links that carry copies of commands even if their low-rate uplinks are
 /// overloaded.
 const COPIES_LEAST: usize = 2;
-/// RTT excess over the fastest link at which a better-ranked link is still preferred.
+/// Maximum RTT excess over the fastest trusted link of the group at which a link of a lower rank is
+/// still preferred; above it, the link counts as slow.
 const SLOWER_MOST: Duration = Duration::from_millis(30);
 /// Rank penalty of a slow link: behind every link that is not slow.
 const RANK_SLOW: u8 = 16;

@@ -62,8 +62,8 @@ pub enum OrderError {
 }
 
 impl Order {
-    /// Maximum time from an order's creation to its end of validity. It bounds how long the carrier
-    /// of the order can hold it back.
+    /// Maximum time from an order's creation to its end of validity. An order with a longer one is
+    /// malformed. It bounds how long the carrier of the order can hold it back.
     pub const LIFE_MAX: Duration = Duration::from_secs(600);
 
     /// Signs the order and returns its bytes.
@@ -93,7 +93,8 @@ impl Order {
     /// epoch.
     ///
     /// # Errors
-    /// [`OrderError::Foreign`], [`OrderError::Early`] or [`OrderError::Expired`].
+    /// [`OrderError::Foreign`] for another vehicle's order, [`OrderError::Early`] if it was created
+    /// more than ten seconds after `now`, [`OrderError::Expired`] from its end of validity on.
     pub fn judge(&self, vehicle: &PublicKey, now: Duration) -> Result<(), OrderError> {
         if self.vehicle != *vehicle {
             return Err(OrderError::Foreign);
@@ -134,7 +135,8 @@ impl SignedOrder {
     /// supervisor may give orders.
     ///
     /// # Errors
-    /// [`OrderError::Malformed`] or [`OrderError::Forged`].
+    /// [`OrderError::Malformed`] if the bytes are no order or its validity is longer than
+    /// [`Order::LIFE_MAX`]; [`OrderError::Forged`] if the signature is not the supervisor's.
     pub fn read(bytes: &[u8]) -> Result<Order, OrderError> {
         let bytes: &[u8; Self::BYTES] = bytes.try_into().map_err(|_| OrderError::Malformed)?;
         let (told, signature) =
@@ -162,8 +164,8 @@ const VERSION: u8 = 1;
 /// Code of the only action that an order can demand: to end the drive.
 const END: u8 = 1;
 const SIGNED_BYTES: usize = 2 + 2 * 32 + 2 * 8;
-/// Maximum time by which an order may be dated ahead of the vehicle's clock: clocks synchronized by
-/// NTP agree better.
+/// Maximum time by which an order may be dated ahead of the vehicle's clock, beyond which it is
+/// refused as [`OrderError::Early`]: clocks synchronized by NTP agree better.
 const SKEW_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

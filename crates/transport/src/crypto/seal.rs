@@ -58,6 +58,6 @@ fn nonce(link: LinkNumber, number: u64) -> u64 {
 }
 
 const NUMBER_BITS: u32 = 56;
-/// One past the last packet number of a link; a million datagrams a second reach it after 2,283
-/// years.
+/// One past the last packet number of a link: sealing panics and opening fails from here on. A
+/// million datagrams a second reach it after 2,283 years.
 const NUMBER_END: u64 = 1 << NUMBER_BITS;

@@ -1,7 +1,7 @@
 use tautline_units::{Bitrate, Duration, Instant};
 
-/// Rate of traffic on a link that is neither media nor data beyond its own share: pings, pongs,
-/// reports, commands, telemetry.
+/// Rate of the traffic on a link that is neither media nor data within the headroom: pings, pongs,
+/// reports, commands, telemetry, and data while it is limited to its share of media's rate.
 ///
 /// On a low-rate uplink it is a large share, which the application's budget must exclude.
 #[derive(Debug)]
@@ -25,7 +25,8 @@ impl ControlRate {
         Bitrate::from_bps(self.rate as u64)
     }
 
-    /// Records a datagram of `bytes` bytes, of any kind.
+    /// Records a datagram of `bytes` bytes, of any kind. If the present measurement interval has
+    /// lasted [`SPAN`], its rate is first averaged in and a new interval begins.
     pub(crate) fn on_sent(&mut self, bytes: usize, now: Instant) {
         let elapsed = now.since(self.since);
         if elapsed >= SPAN {
@@ -36,7 +37,8 @@ impl ControlRate {
         self.bytes += bytes as u64;
     }
 
-    /// Takes back the last recorded datagram, of `bytes` bytes, because it is media or data.
+    /// Takes back the last recorded datagram, of `bytes` bytes, because it is media, or data within
+    /// the headroom.
     pub(crate) fn unsend(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_sub(bytes as u64);
     }

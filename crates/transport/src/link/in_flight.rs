@@ -259,7 +259,8 @@ impl InFlight {
     }
 
     /// Declares datagrams lost that the newest arrived one overtook by too much: by the reordering
-    /// allowed in time and also by [`OVERTAKEN_BY`] packets or the time `later`.
+    /// allowed in time and also by [`OVERTAKEN_BY`] packets or the time `later`. Their media
+    /// packets go to `settled`; other missing datagrams are marked as overtaken.
     fn write_off(&mut self, report: &Report, later: Duration, settled: &mut Vec<Settled>) {
         let Some(newest_at) = self.sent_at(report.highest) else { return };
         let mut number = self.settled.max(self.first);
@@ -292,7 +293,7 @@ impl InFlight {
     }
 
     /// Drops the oldest records that are settled, up to the first that is not, or that is a recent
-    /// loss, which may still arrive.
+    /// loss, which may still arrive. The newest datagram reported as arrived keeps its record.
     fn trim(&mut self, now: Instant) {
         while let Some(record) = self.records.front() {
             let done = match record.known {
@@ -493,7 +494,8 @@ const OVERTAKEN_OF: f64 = 3.0;
 /// Number of packets shown as arrived by one report from which the reports before it no longer
 /// count; fewer fade those in proportion.
 const FATES_MEMORY: f64 = 24.0;
-/// Maximum number of records: two seconds at 4,000 datagrams a second.
+/// Maximum number of records, beyond which the oldest is evicted: two seconds at 4,000 datagrams a
+/// second.
 const RECORDS_MAX: usize = 8_192;
 /// Number of packets by which a datagram must be overtaken to count as lost ([RFC9002] 6.1.1).
 const OVERTAKEN_BY: u64 = 3;

@@ -98,8 +98,8 @@ impl Liveness {
         }
     }
 
-    /// Marks the link suspect after `suspect_after` without a pong; returns true if it has just
-    /// become so.
+    /// Marks a trusted link suspect after `suspect_after` without a pong; returns true if it has
+    /// just become so, and false in every other state.
     pub(crate) fn on_doubt(&mut self, suspect_after: Duration, now: Instant) -> bool {
         match self.life {
             Life::Trusted if now >= self.heard_at + suspect_after => {
@@ -110,8 +110,9 @@ impl Liveness {
         }
     }
 
-    /// Marks a link that is up silent after `link_timeout` without a pong; returns
-    /// [`State::Silent`] if it has just become so, and `None` otherwise.
+    /// Marks a link that is up silent after `link_timeout` without a pong, and restarts the count
+    /// of pongs until it is settled; returns [`State::Silent`] if it has just become so, and `None`
+    /// otherwise.
     pub(crate) fn on_timeout(&mut self, link_timeout: Duration, now: Instant) -> Option<State> {
         match self.life {
             Life::Trusted | Life::Suspect if now >= self.heard_at + link_timeout => {

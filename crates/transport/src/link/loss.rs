@@ -156,7 +156,8 @@ impl Loss {
         self.newest.map_or(0, |report| (report.highest + 1).saturating_sub(report.datagrams))
     }
 
-    /// Returns the bytes sent until `when`, linearly interpolated between two entries of the log.
+    /// Returns the bytes sent until `when`, without MTU probes, linearly interpolated between two
+    /// entries of the log. Outside the log it is the nearest entry, and 0 if the log is empty.
     fn sent_until(&self, when: Instant) -> u64 {
         let after = self.log.partition_point(|(at, _)| *at <= when);
         match (after.checked_sub(1).and_then(|i| self.log.get(i)), self.log.get(after)) {
@@ -174,8 +175,8 @@ impl Loss {
 
 /// Resolution of the log of bytes sent: fine compared with the 100 ms between samples.
 const LOG_STEP: Duration = Duration::from_millis(5);
-/// Maximum number of log entries, at least three seconds: more than a report's age on any link in
-/// use.
+/// Maximum number of log entries, beyond which the oldest is dropped. They cover at least three
+/// seconds: more than a report's age on any link in use.
 const LOG_MAX: usize = 640;
 /// Minimum time between two samples: [LLMLNCL] measures rates over 100 ms, and a report may be
 /// taken a little early.

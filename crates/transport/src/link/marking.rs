@@ -65,9 +65,10 @@ impl Marking {
         self.trust = Trust::Trial(passed);
     }
 
-    /// Handles the mark counts of a report, and the delivery counts known with it. Returns the
-    /// increase of the mark counts since the last report that had some; `None` if this one has
-    /// none, or if ECT(1) is not used because the counts were inconsistent or a trial failed.
+    /// Handles the mark counts of a report, and the delivery counts known with it, which may end a
+    /// trial. Inconsistent mark counts end the use of ECT(1). Returns the increase of the mark
+    /// counts since the last report that had some; `None` if this one has none, or if ECT(1) is not
+    /// used because the counts were inconsistent or a trial failed.
     pub(super) fn on_report(&mut self, marks: Option<Marks>, passed: Passed) -> Option<Marked> {
         if let Trust::Trial(before) = self.trust {
             self.trust = judged(before, passed);
@@ -90,7 +91,7 @@ impl Marking {
 }
 
 /// Evaluates a trial, which continues until the outcome of [`TRIED`] datagrams of each half is
-/// known: ECT(1) needs at least half the delivery ratio of the other datagrams.
+/// known and one has arrived: ECT(1) needs at least half the delivery ratio of the other datagrams.
 fn judged(before: Passed, passed: Passed) -> Trust {
     let came = [0, 1].map(|kind| passed.came[kind].saturating_sub(before.came[kind]));
     let lost = [0, 1].map(|kind| passed.lost[kind].saturating_sub(before.lost[kind]));

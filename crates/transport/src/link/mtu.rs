@@ -77,8 +77,8 @@ impl Mtu {
         self.size
     }
 
-    /// Sets the maximum size to use and to probe for. A greater maximum is probed for unless a size
-    /// has failed, which stays failed.
+    /// Sets the maximum size to use and to probe for. A smaller maximum limits the current size at
+    /// once. A greater one is probed for unless a size has failed, which stays failed.
     pub(crate) fn set_most(&mut self, most: usize, now: Instant) {
         if most == self.most {
             return;
@@ -166,7 +166,8 @@ impl Mtu {
     }
 
     /// Handles the kernel's error that a datagram of `bytes` bytes is too large for the interface:
-    /// that size counts as failed. Ignored up to [`LEAST_BYTES`], which every link carries.
+    /// that size counts as failed, and an outstanding probe of that size or more is dropped.
+    /// Ignored up to [`LEAST_BYTES`], which every link carries.
     pub(crate) fn on_refused(&mut self, bytes: usize, now: Instant) {
         if bytes > LEAST_BYTES {
             if self.trial.is_some_and(|trial| trial.bytes >= bytes) {
@@ -176,8 +177,8 @@ impl Mtu {
         }
     }
 
-    /// Marks the size `bytes` as too large. If the current size is not smaller, falls back to a
-    /// smaller one.
+    /// Marks the size `bytes` as too large. If the current size is not smaller, falls back to
+    /// [`BASE_BYTES`], or to [`LEAST_BYTES`] if the base has failed.
     fn fail(&mut self, bytes: usize, now: Instant) {
         self.failures = 0;
         let failed = self.failed.map_or(bytes, |failed| failed.min(bytes));
@@ -225,7 +226,7 @@ fn failures_needed(answered: f64) -> u32 {
 /// Size from which the search begins, in bytes ([RFC8899] 5.1.2): 1200 bytes pass any path that
 /// carries IPv6.
 const BASE_BYTES: usize = 1_200;
-/// Size that every link carries: the length of an init.
+/// Size in bytes of UDP payload that every link carries: the length of an init.
 const LEAST_BYTES: usize = 150;
 /// Difference in bytes between the current and the smallest failed size at which the search ends:
 /// one percent of a packet.

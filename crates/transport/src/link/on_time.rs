@@ -84,7 +84,7 @@ impl OnTime {
     }
 
     /// Records whether a packet, queued in cell `standing`, arrived in time; call it for packets
-    /// that were not missed by chance.
+    /// that were not missed by chance. A packet not in time marks the link as failed now.
     pub(crate) fn observe(&mut self, standing: u8, in_time: bool, now: Instant) {
         let at = usize::from(standing) % CELLS;
         let fade = 1.0 - 1.0 / MEMORY;

@@ -17,7 +17,9 @@ pub(crate) struct SizeProbe {
 
 impl Link {
     /// Returns whether the link may have unpaced packets to send: an urgent packet or a pong is
-    /// queued, a ping or report is due, or there is a candidate address.
+    /// queued, a ping or report is due, or there is a candidate address. While the socket is
+    /// blocked only a candidate counts; pongs, pings and reports wait out a pause of reduced
+    /// reporting.
     pub(crate) fn is_urgent(&self, now: Instant) -> bool {
         if self.is_blocked() {
             return self.routing.is_moving();
@@ -141,7 +143,8 @@ impl Link {
     /// Appends the unpaced packets that fit into the datagram: pongs, a ping if one is due, with
     /// `standing` after it, and one queued packet. Drops and counts queued packets whose deadline
     /// has passed. With a ping on a link that is not up but whose route is validated, fills the
-    /// datagram to 150 bytes.
+    /// datagram to 150 bytes. On a standby link that is not up, a ping may put off the next one by
+    /// [`IDLE_WAY_PAUSE`].
     ///
     /// `recycle` receives the buffers of urgent packets, sent or expired.
     pub(crate) fn write_urgent(
@@ -196,8 +199,9 @@ impl Link {
         }
     }
 
-    /// Returns the length of a padding packet while rate control probes: what the link sends in
-    /// [`PADDING_TIME`] at the granted rate, within the limits of a datagram.
+    /// Returns the length of a padding packet, before sealing, while rate control probes: what the
+    /// link sends in [`PADDING_TIME`] at the granted rate, in a datagram of 100 bytes or more, up
+    /// to the link's maximum.
     pub(crate) fn padding_bytes(&self) -> usize {
         let bytes = (self.grant.rate * PADDING_TIME).get() as usize;
         self.mtu.size().min(bytes).max(100) - SEALED_HEADER_BYTES - TAG_BYTES

@@ -184,8 +184,8 @@ fn datagram_bytes(entry: &Entry) -> u64 {
     entry.datagram_bytes().get()
 }
 
-/// Maximum number of media packets in a queue: eight times the largest block; deadlines keep queues
-/// far shorter.
+/// Maximum number of media packets in a queue, which refuses a further one: eight times the largest
+/// block; deadlines keep queues far shorter.
 const ENTRIES_MAX: usize = 2_048;
 const URGENT_MAX: usize = 64;
 /// Maximum delay of a send time that the following datagrams make up for: that of a timer on a busy

@@ -130,7 +130,8 @@ const SLOTS: u64 = 20;
 /// pictures leave fewer queued. With a limit of two datagrams, a tenth of its pictures was
 /// incomplete at 500 kbit/s, with ten a sixteenth.
 const WAITING_LEAST: ByteCount = ByteCount::new(12_000);
-/// Time after a queue for which it still distorts the smoothed delay.
+/// Time after a queue of at least [`WAITING_LEAST`] for which it still distorts the smoothed delay,
+/// so that the draining queue is used in place of that delay.
 const DRAIN_LIFE: Duration = Duration::from_millis(300);
 /// Assumed size of a new datagram: it takes longer than the small ones that set the minimum
 /// transit.

@@ -22,7 +22,8 @@ impl ReceiveGap {
         Self { heard_at: Instant::ZERO, past: VecDeque::with_capacity(PAST_MAX) }
     }
 
-    /// Records that a datagram was received over some link.
+    /// Records that a datagram was received over some link; the time since the last one is kept as
+    /// a gap if it is longer than [`RECEIVE_GAP_MIN`].
     pub(crate) fn hear(&mut self, now: Instant) {
         let beyond = now.since(self.heard_at).saturating_sub(RECEIVE_GAP_MIN);
         self.heard_at = self.heard_at.max(now);

@@ -158,7 +158,8 @@ impl Routing {
         Some(leg.route)
     }
 
-    /// Records that a datagram of `bytes` bytes was sent to `route`.
+    /// Records that a datagram of `bytes` bytes was sent to `route`; one that is not the candidate
+    /// counts as the link's own.
     pub(crate) fn spend(&mut self, route: Route, bytes: usize) {
         let candidate = self.candidate.iter_mut().find(|leg| leg.route == route);
         let leg = match candidate {

@@ -62,7 +62,8 @@ impl Link {
     }
 
     /// Returns the link's next timeout and its reason; `may_carry` is true if the link may carry
-    /// media.
+    /// media. While the socket is blocked, only the times at which the link becomes suspect or
+    /// silent count; the end of the clock's range without one.
     pub(crate) fn next_timeout(&self, config: &Config, may_carry: bool) -> (Instant, Timer) {
         let news = self.news_overdue_at(config).filter(|_| self.is_trusted());
         let news = news.map(|at| at.max(self.judged_from));
@@ -136,5 +137,6 @@ const SUSPECT_AFTER_LEAST: Duration = Duration::from_millis(60);
 /// queue, but stalled.
 const STALL_QUEUE_MOST: Duration = Duration::from_millis(60);
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
-/// Maximum report interval accepted from the peer.
+/// Maximum report interval accepted from the peer; a longer one counts as this, unless the
+/// configured interval is longer still.
 const CADENCE_MOST: Duration = Duration::from_millis(500);

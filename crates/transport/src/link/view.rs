@@ -53,7 +53,8 @@ pub struct View {
     /// Jitter of the one-way delay from the peer to us ([RFC3550] 6.4.1); `None` before the first
     /// sample.
     pub jitter: Option<Duration>,
-    /// Share of our datagrams of about the last second that the peer's reports show as missing.
+    /// Share of our datagrams of about the last second that the peer's reports show as missing;
+    /// zero before the second report.
     pub loss_out: Probability,
     /// Datagrams from the peer that are missing although later ones arrived.
     pub datagrams_missing: u64,

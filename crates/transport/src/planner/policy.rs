@@ -31,7 +31,7 @@ pub trait Planner: Debug + Send {
     fn budget(&self, links: &[Link], now: Instant) -> Bitrate;
 
     /// Returns the bytes by which media in flight may exceed each link's window, as of the last
-    /// unit.
+    /// unit. By default, zero.
     fn reserve(&self) -> ByteCount {
         ByteCount::ZERO
     }
@@ -45,7 +45,7 @@ pub trait Planner: Debug + Send {
     fn on_missed(&mut self, _by_chance: bool) {}
 
     /// Returns whether every packet assigned to a link is also sent over all others that may carry
-    /// media.
+    /// media. By default, false.
     fn copies(&self) -> bool {
         false
     }

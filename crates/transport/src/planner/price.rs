@@ -110,7 +110,8 @@ const PRICE_LEAST: f64 = 0.05;
 const PRICE_MOST: f64 = 0.25;
 /// Product of the highest price for repair and the target miss ratio.
 const REPAIR_MOST: f64 = 8.0;
-/// Number of misses in a row that raise the price: those of a 30 ms stall at 360 units a second.
+/// Number of misses in a row that raise the price; of further ones, only [`SUSTAINED`] times the
+/// accepted number do. They are those of a 30 ms stall at 360 units a second.
 const BURST: f64 = 12.0;
 /// Multiple of the accepted miss ratio up to which misses raise the price during a longer burst.
 const SUSTAINED: f64 = 8.0;
@@ -119,8 +120,8 @@ const MISSES_MEMORY: f64 = 120.0;
 /// Number of recent packets missed by chance up to which every lost unit counts as caused by a
 /// failure of a link, and raises the price of load alone.
 const CHANCE_LEAST: f64 = 4.0;
-/// Maximum number of misses still to be paid off: those accepted in eleven seconds at a target of 1
-/// % and 360 units a second.
+/// Maximum number of misses still to be paid off, beyond which further ones are ignored: those
+/// accepted in eleven seconds at a target of 1 % and 360 units a second.
 const OWED_MOST: f64 = 40.0;
 /// Repair is omitted if it improves a unit's reliability by less than this share of the total
 /// value.

@@ -197,8 +197,8 @@ impl Quantile {
     }
 
     /// Returns the maximum rate of media units that the links carry, regardless of reliability,
-    /// without headers and reduced by queueing. If units must survive the loss of a link, the
-    /// fastest does not count. It caps the floor.
+    /// without headers and reduced by queueing. If units must survive the loss of a link and there
+    /// are several, the fastest does not count. It caps the floor.
     fn carried(&self, links: &[Link], now: Instant) -> Bitrate {
         let half = self.unit_interval.span().as_secs_f64() / 2.0;
         let granted = granted(links);
@@ -320,7 +320,7 @@ impl Planner for Quantile {
 }
 
 /// Returns the bytes by which units at the rate `floor` may exceed a link's window in flight: those
-/// of one lifetime `span`.
+/// of one lifetime `span`, with the headers of one packet per `interval`.
 ///
 /// The window holds back packets that would only lengthen a stall. Small units lengthen it little.
 /// Those of its last `span` arrive in time if they wait inside the link rather than here. The
