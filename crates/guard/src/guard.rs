@@ -6,21 +6,18 @@ use tautline_units::Instant;
 use crate::act::{Act, Agreement, Blocker, Blockers, Deed, Outcome};
 use crate::actions::Stopped;
 use crate::age::{LateFrames, LoopAge};
-use crate::brake::BrakeWatch;
 use crate::config::Config;
 use crate::declared::Declared;
 use crate::description::Entry;
 use crate::envelope::{self, Limits, SpeedBound};
 use crate::frame::{BlackBox, Budget, Command, Control, Counts, DeadMan, Proposal, Status};
-use crate::hill::{HillHold, ROLLING_SPEED, RollBack};
+use crate::hill::{HillHold, ROLLING_SPEED};
 use crate::identity::{ActNumber, Console, Session, Stop, Tick};
 use crate::manoeuvre::{Manoeuvre, STANDING_SPEED};
-use crate::plausible::{SpeedWatch, Watched};
 use crate::request::Pending;
 use crate::stopping::{Stopping, reported};
 use crate::twist_envelope::{self, TwistEnvelope};
 use crate::twist_stop::{Begin, TwistStop};
-use crate::twist_watch::TwistWatch;
 use crate::{
     Axes, Cause, Controls, MachineState, Mode, Motion, Notice, Pauses, Request, Transition, Why,
 };
@@ -31,6 +28,7 @@ mod memory;
 mod rules;
 mod steering;
 mod twisted;
+mod watches;
 
 /// A safety controller that decides, by its own clock, what a machine may do.
 ///
@@ -73,18 +71,9 @@ pub struct Guard {
     pending: Option<Pending>,
     loop_age: LoopAge,
     bound: SpeedBound,
-    /// Start of the time in which the machine exceeds the bound by more than [`OVERSPEED`]; `None`
-    /// while it does not.
-    over_since: Option<Instant>,
-    brake: BrakeWatch,
-    brake_fault: Option<Why>,
-    speed_watch: SpeedWatch,
-    twist_watch: TwistWatch,
+    watches: watches::Watches,
     twist_envelope: TwistEnvelope,
     hill: HillHold,
-    roll_back: RollBack,
-    /// Rolling against the gear, detected in the newest step; `None` if it did not roll.
-    rolls_back: Option<Why>,
     touched: Touched,
     /// Storage of the latch, as last reported.
     latch: Latch,
@@ -235,15 +224,9 @@ impl Guard {
             pending: None,
             loop_age: LoopAge::new(),
             bound: SpeedBound::new(&config),
-            over_since: None,
-            brake: BrakeWatch::default(),
-            brake_fault: None,
-            speed_watch: SpeedWatch::default(),
-            twist_watch: TwistWatch::default(),
+            watches: watches::Watches::default(),
             twist_envelope: TwistEnvelope::default(),
             hill: HillHold::default(),
-            roll_back: RollBack::default(),
-            rolls_back: None,
             touched: Touched::default(),
             latch: Latch::default(),
             manoeuvre: None,
@@ -347,67 +330,6 @@ impl Guard {
             Some(age) => person.fresh = Some(Taken { command, at: now, age }),
             None => self.counts.commands_stale = self.counts.commands_stale.saturating_add(1),
         }
-    }
-
-    /// Updates all that depends on the time since the previous step: the speed bound, and the
-    /// conditions that count only after some time.
-    fn watch(&mut self, elapsed: Duration, now: Instant) {
-        let is_twisted = self.is_twisted();
-        if !is_twisted {
-            self.watch_speed(elapsed, now);
-        }
-        let speed = self.speed(now);
-        if self.mode == Mode::Held {
-            let is_ours = !self.has(Notice::LocalControl);
-            self.is_parked = is_ours && (self.is_parked || self.is_standing(now));
-            self.follow_machine(now);
-        }
-        let age = self.loop_age.worst(now);
-        let bounded = speed.unwrap_or(self.config.envelope.speed_max);
-        if is_twisted {
-            let pace = |moved| twist_envelope::pace(&self.config, moved);
-            let bounded = self.moved(now).map_or(self.config.envelope.speed_max, pace);
-            self.bound.step(&self.config, age, bounded, elapsed);
-            self.brake_fault = self.watch_twist(elapsed, now);
-            self.rolls_back = self.twist_watch.rolls().filter(|_| self.mode.is_driving());
-            self.watch_inputs(now);
-            return;
-        }
-        self.bound.step(&self.config, age, bounded, elapsed);
-        let is_over = self.mode.is_driving() && bounded.abs() > self.bound.get() + OVERSPEED;
-        self.over_since = match (is_over, self.over_since) {
-            (false, _) => None,
-            (true, None) => Some(now),
-            (true, since) => since,
-        };
-        let is_ours = match self.mode {
-            Mode::Driving | Mode::Limited | Mode::Manoeuvre => !self.has(Notice::LocalControl),
-            Mode::Held | Mode::Armed => false,
-        };
-        let told = if is_ours { self.applied } else { Controls::default() };
-        let fault = self.brake.step(&self.config, &told, speed, elapsed);
-        self.brake_fault = fault;
-        let rolls = self.roll_back.step(self.applied.gear, speed.unwrap_or(0.0), elapsed);
-        self.rolls_back = rolls.filter(|_| self.mode.is_driving());
-        self.watch_inputs(now);
-    }
-
-    /// Updates the plausibility check of the machine's speed; an implausible speed is believed
-    /// again once a stop has taken as long as it may.
-    fn watch_speed(&mut self, elapsed: Duration, now: Instant) {
-        let config = &self.config;
-        let over = |manoeuvre: &Stopping| manoeuvre.is_over_by_time(config, now);
-        if self.speed_watch.fault().is_some() && self.manoeuvre.as_ref().is_some_and(over) {
-            self.speed_watch.believe();
-        }
-        let watched = match self.mode {
-            Mode::Held => Watched::No,
-            Mode::Armed | Mode::Manoeuvre => Watched::Still,
-            Mode::Driving | Mode::Limited => Watched::Driven,
-        };
-        let machine = self.heard_machine(now).copied();
-        let told = self.applied;
-        self.speed_watch.step(&self.config, machine.as_ref(), &told, watched, elapsed, now);
     }
 
     /// Updates the time of the driving person's last input, if the newest fresh command has one;
@@ -535,7 +457,7 @@ impl Guard {
             most: twist_envelope::most(&self.config),
         };
         let most =
-            self.speed_watch.fault().map_or(self.config.envelope.speed_max, |fault| fault.most);
+            self.watches.speed.fault().map_or(self.config.envelope.speed_max, |fault| fault.most);
         let speed = (self.speed(now), most);
         let config = &self.config;
         let manoeuvre = self.manoeuvre.get_or_insert_with(|| match config.machine.motion {
@@ -675,7 +597,11 @@ impl Guard {
             return self.moved(now).map(|moved| moved.forward);
         }
         let machine = self.heard_machine(now).filter(|machine| machine.speed.is_finite())?;
-        self.speed_watch.speed().or(self.speed_watch.fault().map_or(Some(machine.speed), |_| None))
+        self.watches.speed.speed().or(self
+            .watches
+            .speed
+            .fault()
+            .map_or(Some(machine.speed), |_| None))
     }
 
     /// Returns whether the latch of the newest stop may be reported: the storage holds it, or there
@@ -716,11 +642,6 @@ impl<T> Heard<T> {
     }
 }
 
-/// Margin above the bound in m/s that counts as overspeed after [`OVERSPEED_TIME`].
-const OVERSPEED: f32 = 2.0;
-/// Time for which a driven machine may exceed the bound by more than [`OVERSPEED`] before it is
-/// stopped.
-const OVERSPEED_TIME: Duration = Duration::from_secs(1);
 /// Change of the steering share above which it counts as input: a wheel's sensor at rest varies by
 /// less.
 const STEERING_TOUCHED: f32 = 0.02;

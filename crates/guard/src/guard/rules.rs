@@ -29,7 +29,7 @@ impl Guard {
                 (throttle > dead_zone).then_some((Mode::Driving, why))
             }
             Mode::Driving | Mode::Limited => {
-                if let Some(why) = self.trouble(gap, now).or(self.rolls_back) {
+                if let Some(why) = self.trouble(gap, now).or(self.watches.rolls_back) {
                     return Some((Mode::Manoeuvre, why));
                 }
                 if let Some(why) = self.unattended(now) {
@@ -41,7 +41,7 @@ impl Guard {
                 (mode != self.mode).then(|| (mode, in_ms(Cause::LoopAge, self.bound.age(), full)))
             }
             Mode::Manoeuvre => {
-                if let Some(why) = self.brake_fault
+                if let Some(why) = self.watches.brake_fault
                     && self.why.cause != Cause::BrakeDoesNotAnswer
                 {
                     return Some((Mode::Manoeuvre, why));
@@ -79,14 +79,14 @@ impl Guard {
         if machine.is_local() {
             return Some(Why::plain(Cause::LocalControl));
         }
-        if let Some(why) = self.brake_fault {
+        if let Some(why) = self.watches.brake_fault {
             return Some(why);
         }
         if faults.contains(Fault::Brake) {
             return Some(Why::new(Cause::BrakeDoesNotAnswer, 0.0, 0.0));
         }
-        let implausible = self.speed_watch.fault().map(|fault| fault.why);
-        let implausible = implausible.or(self.twist_watch.fault());
+        let implausible = self.watches.speed.fault().map(|fault| fault.why);
+        let implausible = implausible.or(self.watches.twist.fault());
         if implausible.is_some() {
             return implausible;
         }
@@ -97,11 +97,7 @@ impl Guard {
         if machine.notices.contains(Notice::GuardSilent) {
             return Some(Why::plain(Cause::GuardSilent));
         }
-        if self.is_twisted() {
-            return self.twist_watch.over();
-        }
-        let over = self.over_since.is_some_and(|since| now.since(since) >= OVERSPEED_TIME);
-        over.then(|| Why::new(Cause::Overspeed, machine.speed, self.bound.get()))
+        self.exceeded(machine, now)
     }
 
     pub(super) fn vehicle_trouble(&self, now: Instant) -> Option<Why> {

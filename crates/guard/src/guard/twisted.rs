@@ -1,7 +1,6 @@
 //! A guard's parts that only a differential or omni machine has.
 
 use super::*;
-use crate::twist_watch::Follows;
 use crate::{Motion, Twist};
 
 impl Guard {
@@ -15,7 +14,7 @@ impl Guard {
         let machine = self.heard_machine(now)?;
         let moved = reported(self.config.machine.motion, machine)?;
         if self.is_twisted() {
-            return self.twist_watch.fault().is_none().then_some(moved);
+            return self.watches.twist.fault().is_none().then_some(moved);
         }
         self.speed(now).map(|forward| Twist { forward, ..Twist::ZERO })
     }
@@ -34,29 +33,6 @@ impl Guard {
                 twist_envelope::share(&self.config, controls.twist)
             }
         }
-    }
-
-    /// Updates the checks of the motion; returns the fault of a drive that does not slow.
-    pub(super) fn watch_twist(&mut self, elapsed: Duration, now: Instant) -> Option<Why> {
-        let config = &self.config;
-        let over = |stop: &Stopping| stop.is_over_by_time(config, now);
-        if self.twist_watch.fault().is_some() && self.manoeuvre.as_ref().is_some_and(over) {
-            self.twist_watch.believe();
-        }
-        let machine = self.heard_machine(now).copied();
-        let is_local = machine.is_some_and(|machine| machine.is_local());
-        let follows = match self.mode {
-            _ if is_local => Follows::Nothing,
-            Mode::Held => Follows::Nothing,
-            Mode::Armed => Follows::Standstill,
-            Mode::Driving | Mode::Limited => Follows::Person,
-            Mode::Manoeuvre => Follows::Stop,
-        };
-        let moved = machine.and_then(|machine| reported(self.config.machine.motion, &machine));
-        let is_braked =
-            machine.is_some_and(|machine| machine.notices.contains(Notice::ParkingBrake));
-        let told = self.applied.twist;
-        self.twist_watch.step(&self.config, (moved, !is_braked), told, follows, elapsed)
     }
 
     /// Returns the set points for the machine, and the limits that changed the commanded ones.

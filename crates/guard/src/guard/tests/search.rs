@@ -317,8 +317,8 @@ impl Node {
             .hash(&mut hasher);
         (holder, newest, fresh, vehicle, machine, cited, is_bounded, manoeuvre, armed)
             .hash(&mut hasher);
-        (self.is_armed, self.latched.is_some(), guard.brake.counted()).hash(&mut hasher);
-        guard.twist_watch.counted().hash(&mut hasher);
+        (self.is_armed, self.latched.is_some(), guard.watches.brake.counted()).hash(&mut hasher);
+        guard.watches.twist.counted().hash(&mut hasher);
         hasher.finish()
     }
 }
