@@ -40,7 +40,8 @@ pub fn processor() -> String {
     text.lines().find_map(named).unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
-/// Returns Tautline's version and the kind of build, which affects timings.
+/// Returns Tautline's version, followed by ` (development build)` if debug assertions, which affect
+/// timings, are on.
 pub fn version() -> String {
     let build = if cfg!(debug_assertions) { " (development build)" } else { "" };
     format!("{}{build}", env!("CARGO_PKG_VERSION"))

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 /// Formats a number for readers: four significant digits, but every digit before the point, and no
-/// trailing zeros after it. From 1e9 on and below 1e-4 it uses scientific notation.
+/// trailing zeros after it. A magnitude from 1e9 on or below 1e-4, other than 0, is in scientific
+/// notation, with three digits after the point.
 pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return value.to_string();

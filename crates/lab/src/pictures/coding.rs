@@ -244,7 +244,8 @@ impl Coded {
         Ok(seams.excess())
     }
 
-    /// Returns the encoders' load as a share of one processor.
+    /// Returns the CPU time of all encoders relative to the duration of the footage: 1 is one busy
+    /// processor.
     pub(crate) fn load(&self) -> f64 {
         self.slices.iter().map(|slice| slice.encoding.as_secs_f64()).sum::<f64>() / self.seconds
     }

@@ -245,7 +245,7 @@ impl View {
     }
 
     /// Returns the distance in m and the visible point of car number `car` in a direction; `None`
-    /// if the car is not in that direction.
+    /// if the car is not in that direction, or not at least 2 m ahead.
     fn car(&self, car: u64, [right, down]: [f32; 2]) -> Option<(f32, Sight)> {
         let number = mix(self.seed, car, 20);
         let (oncoming, parked) = (car.is_multiple_of(3), car % 3 == 1);
@@ -286,7 +286,8 @@ impl View {
         Some((distance, (colour, [x, height, z], lamp)))
     }
 
-    /// Returns position-dependent noise around 0 in four sizes, each faded by its visibility.
+    /// Returns position-dependent noise around 0 in four sizes, each faded by its visibility in
+    /// samples of `grain` metres.
     fn texture(&self, [x, y]: [f32; 2], grain: f32, salt: u64) -> f32 {
         let octave = |size: f32, weight: f32| {
             let seen = fade(size, grain);
@@ -382,7 +383,8 @@ fn edge(within: f32, grain: f32) -> f32 {
     (0.5 + within / grain.max(1e-4)).clamp(0.0, 1.0)
 }
 
-/// Returns the visibility of a pattern that repeats after `size`, with samples of `grain`.
+/// Returns the visibility, from 0 to 1, of a pattern that repeats after `size`, with samples of
+/// `grain`, both in m.
 fn fade(size: f32, grain: f32) -> f32 {
     (size / grain * 0.5 - 1.0).clamp(0.0, 1.0)
 }

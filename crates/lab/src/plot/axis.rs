@@ -68,7 +68,8 @@ impl Axis {
         Self { label: label.to_owned(), scale, range: None, ticks: None }
     }
 
-    /// Fits the axis to `values`; `from_zero` includes zero, for bars.
+    /// Fits the axis to `values`; `from_zero` includes zero, for bars. An axis of names ignores
+    /// both, and a logarithmic one ignores `from_zero`.
     pub(super) fn lay(&self, values: impl Iterator<Item = f64>, from_zero: bool) -> Laid {
         match &self.scale {
             Scale::Categories(names) => Laid {
@@ -176,7 +177,7 @@ impl Ranged for Laid {
 }
 
 impl ValueFormatter<f64> for Laid {
-    /// Returns the label of a tick.
+    /// Returns the label of the tick at a position; empty where no tick is.
     fn format_ext(&self, position: &f64) -> String {
         let here = |(at, _): &&(f64, String)| at == position;
         self.ticks.iter().find(here).map_or_else(String::new, |(_, words)| words.clone())

@@ -85,7 +85,7 @@ impl Plot {
     }
 }
 
-/// Draws the grid and its labels.
+/// Draws the grid and its labels, and returns the chart into which series are drawn.
 fn mesh<'a, 'b>(
     area: &'a Area<'b>,
     x: &Laid,

@@ -240,8 +240,9 @@ impl Member {
         }
     }
 
-    /// Extends the lease if this member leads: a majority has answered the round that began at
-    /// `began`.
+    /// Extends the lease to its length after `began`, if this member leads and that is later than
+    /// `now`: a majority has answered the round that began then. Does nothing without `began`, or
+    /// if it is later than `now`.
     fn renew(&mut self, began: Option<Instant>, now: Instant) {
         let Some(began) = began.filter(|began| *began <= now) else { return };
         let until = began + self.lease();
@@ -345,7 +346,8 @@ const TIMEOUT_HEARTBEATS_MIN: u8 = 3;
 /// Inverse of the assumed difference of clock rates: less than 1 in 500. Crystals differ by 1 in
 /// 5000.
 const DRIFT: u32 = 500;
-/// Upper limit on terms, far beyond any real number of elections.
+/// Upper limit on terms, far beyond any real number of elections: a step with this term or a later
+/// one is refused.
 const TERM_MAX: u64 = 1 << 62;
 const INFLIGHT_MAX: usize = 16;
 /// Maximum length of the send queue, beyond which messages are dropped and counted: messages to two

@@ -77,7 +77,8 @@ pub struct Figures {
 }
 
 impl Drive {
-    /// Returns a drive over `count` links with a total rate of `rate`.
+    /// Returns a drive of 12 s over `count` links with a total rate of `rate`, with a deadline of
+    /// 200 ms, that decodes nothing.
     pub fn over(rate: Bitrate, count: u64, seed: u64) -> Self {
         let each = Bitrate::from_bps(rate.bps() / count);
         let queue = (each * QUEUE).get().max(3_000);

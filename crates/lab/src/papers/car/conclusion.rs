@@ -84,7 +84,8 @@ fn run(_: &Run<'_>) -> Result<Outcome> {
     Ok(Outcome::committed(videos.measurement, Findings { tables, plots, rows, notes }))
 }
 
-/// A measure of picture quality: its name, and its value in dB with the half width of its interval.
+/// A measure of picture quality: its name, and a function from a line to its value in dB with the
+/// half width of the value's 95 % confidence interval.
 #[derive(Clone, Copy)]
 struct Figure {
     said: &'static str,

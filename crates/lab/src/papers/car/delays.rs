@@ -19,7 +19,8 @@ pub(crate) const JITTER: Experiment = Experiment {
     run: jitter,
 };
 
-/// Shows the jitter of all transports at 1200 kB/s.
+/// Shows the jitter of all transports at 1200 kB/s, and judges those of the paper by its bound.
+/// Skipped if no transport was measured at that rate.
 fn jitter(_: &Run<'_>) -> Result<Outcome> {
     let transports = Transports::read()?;
     let lines = transports.lines(|line| line.rate_kbyte_per_s == RATE_OF_ALL);
@@ -165,7 +166,8 @@ fn reliable(transports: &Transports, rtt: u64) -> Vec<Row> {
     rows.collect()
 }
 
-/// Plots the figure `of` at 1200 kB/s over the loss, one plot per round-trip time.
+/// Plots the figure `of` of the transports in [`DRAWN`] at 1200 kB/s over the loss, one plot per
+/// round-trip time at which any was measured.
 fn by_loss(
     transports: &Transports,
     name: &str,

@@ -158,7 +158,8 @@ pub(crate) const TABLE_2: Experiment = Experiment {
     run: intervals,
 };
 
-/// Shows the mean time between UDP's packets, lost ones counted, at each of the paper's rates.
+/// Shows the mean time between UDP's packets, lost ones counted, at each of the paper's rates, for
+/// a round trip of 20 ms and the lowest loss measured.
 fn intervals(_: &Run<'_>) -> Result<Outcome> {
     let transports = Transports::read()?;
     let (mut table, mut rows) =

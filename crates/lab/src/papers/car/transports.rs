@@ -141,7 +141,8 @@ pub(super) fn lacking(what: &str) -> Outcome {
     )
 }
 
-/// Formats the confidence interval of a mean over seeds; a single run has none.
+/// Formats the half width of the confidence interval of a mean over seeds, and the number of seeds.
+/// Fewer than two seeds have no interval: only the number is given.
 pub(super) fn sure(interval: f64, seeds: u64) -> String {
     match seeds {
         ..2 => of_seeds(seeds),
@@ -157,7 +158,8 @@ pub(super) fn of_seeds(seeds: u64) -> String {
     }
 }
 
-/// Returns the interval to plot: with few seeds it would hide the rest, so it is 0.
+/// Returns the half width of the interval to plot: 0 with fewer than [`SEEDS_LEAST`] seeds, as it
+/// would hide the rest.
 pub(super) fn drawn_interval(interval: f64, seeds: u64) -> f64 {
     if seeds < SEEDS_LEAST { 0.0 } else { interval }
 }
@@ -214,7 +216,8 @@ const NAMES: [Name; 20] = [
 ];
 /// The one rate, in kB/s, at which the transports that the paper lacks were measured too.
 pub(super) const RATE_OF_ALL: u64 = 1200;
-/// Minimum number of seeds for a meaningful confidence interval.
+/// Minimum number of seeds for a meaningful confidence interval: with fewer, rows are not judged
+/// and intervals not plotted.
 pub(super) const SEEDS_LEAST: u64 = 3;
 /// The reason why no mutation turns a row of these experiments red.
 pub(super) const SPARED: Mutation = Mutation::Spared(

@@ -323,7 +323,8 @@ fn published_plot(videos: &Videos) -> Plot {
     Plot::new("table-3", title, x, y).with_all(series)
 }
 
-/// Plots a figure over the loss, at a round-trip time of 20 ms.
+/// Plots the figure `of` of each transport in [`DRAWN`] over the loss, for the paper's codec on a
+/// wire with a round-trip time of 20 ms.
 fn plot(videos: &Videos, name: &str, y: &str, of: fn(&Line) -> (f64, f64)) -> Plot {
     let title = format!("{y}, MPEG-2, round trip of {RTT_MS} ms");
     let (x, y) = (Axis::linear("lost, %").range(0.0, 5.5), Axis::linear(y));

@@ -280,8 +280,8 @@ const fn shape(repairs: usize, encode: f64, decode: f64) -> Shape {
     Shape { repairs, published: Rates { encode, decode } }
 }
 
-/// Required multiple of the paper's speed: the speed of this code on a processor with GFNI, rounded
-/// down.
+/// Required multiple of the paper's speed for a kernel with GFNI: the speed of this code on such a
+/// processor, rounded down.
 const FACTOR: f64 = 30.0;
 /// Required multiple of the paper's speed in a quick run, whose build may not be optimized and
 /// whose machine may be busy.

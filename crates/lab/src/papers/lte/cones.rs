@@ -149,8 +149,8 @@ impl Driven {
         Mean::of(self.laps.iter().map(|lap| lap.loop_age))
     }
 
-    /// Returns whether more cones were hit than in the same laps of `other`, by over two standard
-    /// errors.
+    /// Returns whether on average more cones were hit than in the same laps of `other`, by over two
+    /// standard errors of the differences lap by lap.
     fn is_worse_than(&self, other: &Self) -> bool {
         let count = self.laps.len() as f64;
         let pairs = self.laps.iter().zip(&other.laps);
@@ -381,7 +381,9 @@ fn notes(laps: u64) -> Vec<String> {
 
 /// Delays added in a full run, in ms.
 const ADDED_MS: [u64; 11] = [0, 50, 100, 150, 200, 250, 300, 350, 400, 450, 500];
-/// Least added delay, in ms, at which a driver without a bound of the speed hits cones.
+/// Least added delay, in ms, at which a driver without a bound of the speed hits cones; rows on the
+/// guard's effect average the delays from it on.
 const LATE_MS: u64 = 250;
-/// Largest added delay, in ms, at which the default guard permits a whole lap without a stop.
+/// Largest added delay, in ms, at which the default guard permits a whole lap without a stop; up to
+/// it, a row requires that every lap with the guard is whole.
 const DRIVABLE_MS: u64 = 250;

@@ -99,7 +99,7 @@ impl<'a> Curves<'a> {
 
     /// Returns the rate of refresh at the paper's qualities, relative to the lower rate of intra
     /// and inter: the paper's claim as stated. It is 0 if neither of those reaches the quality, and
-    /// NaN if refresh does not.
+    /// NaN if refresh does not. A rate below the measured range counts as 0.
     pub(super) fn least(&self) -> [Row; PAPERS_BEST.len()] {
         PAPERS_BEST.map(|quality| {
             let [refresh, other] = self.least_rates(quality);
@@ -144,7 +144,8 @@ impl<'a> Curves<'a> {
 
     /// Returns in words whether the paper's claim holds at a quality: refresh without feedback
     /// needs a lower rate than intra and inter, or reaches the quality where they do not. Says that
-    /// it is not measured if the lowest rate of either kind is below the measured range.
+    /// it is not measured if both lowest rates are below the measured range; if one is, it counts
+    /// as the lower.
     fn judge(&self, quality: f64) -> &'static str {
         match self.least_rates(quality).into() {
             (Some(0.0), Some(0.0)) => "is not measured",

@@ -95,7 +95,8 @@ impl Subject<'_> {
     }
 
     /// Returns a row with the BD-rate against the anchor for each way of coding: held to rates, and
-    /// at quantizers. None for the anchor itself, or without an anchor.
+    /// at quantizers. None for the anchor itself, or without an anchor. Judged for our own encoder
+    /// in HD, in a build with x264.
     fn excess(&self, is_own: bool) -> Vec<Row> {
         let Some(anchor) = self.comparison.anchor().filter(|anchor| *anchor != self.backend) else {
             return Vec::new();
@@ -149,8 +150,8 @@ impl Subject<'_> {
         })
     }
 
-    /// Returns rows with the median time of a strip relative to that of each other encoder in the
-    /// same run: ratios vary less between machines.
+    /// Returns rows with the median time of a strip relative to that of each other encoder held to
+    /// `bitrate` in the same run: ratios vary less between machines.
     fn ratios(&self, trial: &Trial, bitrate: Bitrate) -> Vec<Row> {
         let others = self.comparison.backends().into_iter().filter(|other| *other != self.backend);
         let ratio = |other: Backend| {

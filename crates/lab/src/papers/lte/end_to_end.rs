@@ -22,7 +22,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// Measures the slices carried by the complete system in both ways.
+/// Measures the delay of the slices carried by the complete system, by counting pictures and by the
+/// stamp. Skipped if the system cannot run here.
 fn run(run: &Run<'_>) -> Result<Outcome> {
     Ok(match system::driven(run)? {
         Ok(came) => Outcome::Measured(findings(run, &came.passages)),

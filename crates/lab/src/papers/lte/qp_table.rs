@@ -171,7 +171,8 @@ impl Statistics {
         Ok(Self { pairs })
     }
 
-    /// Returns the pairs with a better mean PSNR than every pair of a smaller mean size.
+    /// Returns, by their mean slice sizes, the pairs with a better mean PSNR than every pair of a
+    /// smaller mean size.
     fn table(&self) -> Result<QpTable> {
         let mut by_size: Vec<(&Quantizers, &Sizes)> = self.pairs.iter().collect();
         by_size.sort_by(|a, b| a.1.mean().total_cmp(&b.1.mean()));

@@ -111,7 +111,7 @@ impl Trial {
 
 /// Slices that arrive too late for a display at the 95th percentile of delay.
 struct Late {
-    /// Flags of slices that were late, by strip and picture.
+    /// Flags of slices that were late, by strip and picture; never set for a strip's first slice.
     strips: Vec<Vec<bool>>,
     latencies: Latencies,
     /// Share of slices that were late.

@@ -111,7 +111,8 @@ fn rows_of(found: &[Vec<Vec<usize>>], whole: usize) -> Vec<Row> {
     rows
 }
 
-/// Returns, for every picture after the first, the columns that do not depend on earlier pictures.
+/// Returns, for every picture after the first, the columns of macroblocks that do not depend on
+/// earlier pictures: their luma is the same if another picture is decoded before.
 fn columns(sources: &[Picture], backend: Backend) -> Result<Vec<Vec<usize>>> {
     let (width, height) = (sources[0].width(), sources[0].height());
     let mut encoder = backend.open_at(width, height, 60)?;

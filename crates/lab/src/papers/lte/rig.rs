@@ -167,7 +167,8 @@ impl Rig {
     }
 }
 
-/// Decodes slices on arrival, if there are decoders.
+/// Collects slices until no more can come, and returns them. Those of a strip with a decoder are
+/// decoded on arrival, and get the time of that.
 fn collect(
     receiver: &Receiver<Passage>,
     mut decoders: Vec<Option<Box<dyn Decoder>>>,

@@ -57,7 +57,8 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
 
 const K: usize = 4;
 const N_MOST: usize = 9;
-/// Packet size of a unit that the planner splits into nearly equal packets.
+/// Size, in bytes, of the packets into which the planner cuts the unit that it assigns to links;
+/// the unit fills K of them.
 const UNIT_PACKET_BYTES: usize = 694;
 
 /// A block code with `source_count` (K) source packets of `packet_count` (N).
@@ -110,7 +111,8 @@ impl Case {
     }
 }
 
-/// Returns the number of packets on each of `links` links, for the link of each packet.
+/// Returns the number of packets on each of `links` links; `assignment` has the link of each
+/// packet.
 fn shares(links: usize, assignment: &[usize]) -> Vec<usize> {
     (0..links).map(|link| assignment.iter().filter(|at| **at == link).count()).collect()
 }

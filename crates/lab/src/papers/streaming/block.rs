@@ -121,7 +121,8 @@ impl Block {
         Ok(())
     }
 
-    /// Returns the number of repair packets for the block whose source packets have been sent.
+    /// Returns the number of repair packets for the newest block, whose source packets have all
+    /// been sent.
     fn repair_count(&self) -> u64 {
         match self.repairs {
             Repairs::Each(count) => count,
@@ -172,7 +173,8 @@ impl Block {
         self.first_source += state.size;
     }
 
-    /// Delivers the packets that are now known in order.
+    /// Reports to `log` the packets that are now known in order as delivered, and removes the
+    /// blocks that are delivered completely.
     fn deliver(&mut self, now: u64, log: &mut Log) {
         while let Some(state) = self.blocks.front_mut() {
             while let Some((id, bytes)) = state.decoder.poll_in_order() {

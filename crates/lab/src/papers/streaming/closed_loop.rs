@@ -153,7 +153,9 @@ struct Curve {
 }
 
 impl Sweep {
-    /// Measures one part of the experiment; `part` is its index and the number of parts.
+    /// Measures every scheme at each share of repair packets in `shares`, under bursts of `burst`
+    /// packets; `part` is the index of this part of the experiment and the number of parts, for the
+    /// progress.
     fn measure(
         run: &Run<'_>,
         burst: f64,
@@ -200,7 +202,9 @@ impl Sweep {
     }
 
     /// Returns rows that judge the paper's claim: the streaming code is faster than the best block
-    /// code at any code rate.
+    /// code at any code rate; by sessions, it is judged from one repair packet per six source
+    /// packets on. A further row judges the packets that the sessions lost, and two rows are only
+    /// shown.
     fn advantage_rows(&self, prefix: &str) -> Vec<Row> {
         let (streaming, blocks) = self.curves.split_at(2);
         let [by_sessions, slot_by_slot] = streaming else { unreachable!("split so") };

@@ -95,7 +95,7 @@ impl Coded {
     }
 
     /// Returns whether the packets in flight do not cover the deficit of a round trip ago plus the
-    /// losses expected since.
+    /// losses expected since; false without a deficit or an assumed erasure rate.
     fn lacks(&self) -> bool {
         let Some(erasure_rate) = self.feedback else { return false };
         let expected = self.deficit as f64 + erasure_rate * self.sources_in_flight as f64

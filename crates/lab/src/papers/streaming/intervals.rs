@@ -51,7 +51,7 @@ impl Intervals {
     }
 
     /// Sends the source packets and the repair packet of the next interval, and returns the totals
-    /// after it.
+    /// after it. Fails if a packet was decoded wrongly or a busy time outgrew the window.
     pub(super) fn next(&mut self) -> Result<Interval> {
         let mut is_hit = false;
         for _ in 0..self.sources {

@@ -75,7 +75,8 @@ fn run(run: &Run<'_>) -> Result<Outcome> {
 }
 
 /// Returns rows that judge 300 bytes from the vehicle, the size that the paper suggests, and 500:
-/// the share of messages in time must be that with 400 bytes.
+/// the share of messages in time must be that with 400 bytes, and the overhead of 300 bytes must
+/// exceed that of 500.
 fn size_rows(trials: &[Trial]) -> Result<Vec<Row>> {
     let [of_300, of_400, of_500] = trials else { unreachable!("three sizes") };
     let within = |trial: &Trial| share(trial);

@@ -375,7 +375,7 @@ fn over_time_table(measured: &[Measured]) -> Table {
     table
 }
 
-/// Number of runs whose messages are all in the table.
+/// Number of runs, the first ones, whose messages are all in the table.
 const RUNS_TOLD: usize = 4;
 
 /// Plots the first run; the paper has only one.

@@ -77,7 +77,7 @@ impl Found {
         self.drives.iter().flat_map(|files| files.delays(leg, Way::RoundTrip)).collect()
     }
 
-    /// Returns the mean of the switchboard's pings to the vehicle, in ms.
+    /// Returns the mean round-trip time of the switchboard's pings to the vehicle, in ms.
     fn mean(&self) -> f64 {
         let pings = self.round_trips(PINGED);
         pings.iter().sum::<Duration>().as_secs_f64() * 1e3 / pings.len() as f64
@@ -98,7 +98,8 @@ impl Found {
         self.round_trips(PINGED).len() as f64 / spikes as f64
     }
 
-    /// Returns the share of the pings to the vehicle that took at least `least_ms`.
+    /// Returns the share of the switchboard's pings to the vehicle whose round trip took at least
+    /// `least_ms`.
     fn share_from(&self, least_ms: f64) -> f64 {
         let pings = self.round_trips(PINGED);
         let long = pings.iter().filter(|ping| ms(**ping) >= least_ms).count();

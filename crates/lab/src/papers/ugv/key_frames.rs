@@ -159,7 +159,7 @@ impl Measured {
 }
 
 /// Returns the sending times of the pictures that exceed half the key picture's factor times the
-/// median size.
+/// median size; none if the factor is 1 or less.
 fn key_pictures(pictures: &[Sent], factor: f64) -> Vec<Instant> {
     let mut sizes: Vec<u64> = pictures.iter().map(|picture| picture.bytes.get()).collect();
     sizes.sort_unstable();

@@ -148,7 +148,8 @@ fn all<'a>(made: impl IntoIterator<Item = &'a Files>) -> Files {
     all
 }
 
-/// Returns the percentage of a leg's delays below one of the limits.
+/// Returns the percentage of a leg's delays below the limit at index `limit` of [`LIMITS`]. Fails
+/// if the files have no delay of the leg.
 fn percent_below(files: &Files, (name, leg, way): LegOf, limit: usize) -> Result<f64> {
     let summary = Summary::of(&mut files.delays(leg, way));
     Ok(100.0 * summary.with_context(|| format!("no pings: {name}"))?.within[limit])

@@ -388,7 +388,8 @@ impl Places {
         Ok((places, emulators))
     }
 
-    /// Creates a link from an end to the middle, and the end's route to the switchboard over it.
+    /// Creates a link from an end to the middle, and the end's route to the switchboard over it;
+    /// with the vehicle's link also the switchboard's address in the middle.
     fn link(
         &self,
         end: &Namespace,
@@ -499,7 +500,8 @@ fn remove_left() {
     }
 }
 
-/// Reads a folder of latency files; a line truncated by a killed writer is not an error.
+/// Reads a folder of latency files. Malformed lines are left out: a killed writer may have
+/// truncated the last.
 fn samples_in(folder: &Path) -> Result<Vec<Sample>> {
     let mut samples = Vec::new();
     let files = files_in(folder).with_context(|| format!("cannot read {}", folder.display()))?;
@@ -512,7 +514,7 @@ fn samples_in(folder: &Path) -> Result<Vec<Sample>> {
 }
 
 /// Reads the displayed slices from an operator's recording: their bytes, and the time from the
-/// first to the last.
+/// first to the last. Malformed lines are left out; fewer than two slices are an error.
 fn video_in(record: &Path) -> Result<(ByteCount, Duration)> {
     #[derive(serde::Deserialize)]
     struct Line {

@@ -69,7 +69,8 @@ impl<'a> Vehicle<'a> {
         })
     }
 
-    /// Returns the start and the end of a strip's readout.
+    /// Returns the start and the end of a strip's readout: at a reduced size, of all source strips
+    /// of which it consists.
     fn read_at(&self, (picture, strip): (u32, usize)) -> Range<Instant> {
         let begun = self.start + self.scene.period() * picture;
         let strips = match &self.reduced {

@@ -41,7 +41,7 @@ pub struct Summary {
     /// [`Measures::waiting_ms`](super::measure::Measures::waiting_ms).
     pub waiting_ms: [Spread; 4],
     /// [`Measures::alike_after_s`](super::measure::Measures::alike_after_s), over the runs that
-    /// converged.
+    /// converged; `None` if none did.
     pub alike_after_s: Option<Spread>,
     /// Number of the runs that converged; `None` if the other flow is not a session.
     pub alike_runs: Option<usize>,

@@ -16,7 +16,8 @@ pub enum Case {
     Plain,
     /// One link, which depends on the seed, is cut for two seconds in the middle.
     Blackout,
-    /// One link's delay varies between 100 and about 1200 ms, both ways.
+    /// The delay of one link, which depends on the seed, varies between 100 and about 1200 ms, both
+    /// ways.
     Swing,
     /// The links alternate between modems of two carriers in the countryside. Each carrier's links
     /// fail together, and occasionally all do.

@@ -177,7 +177,8 @@ fn queueing_p99_ms(trail: &Trail) -> Vec<f64> {
     p99.collect()
 }
 
-/// Returns the share of the time in freezes between complete pictures.
+/// Returns the share of the time from `from` to `to` in freezes, as [`Measures::frozen`] defines
+/// them.
 fn frozen(trail: &Trail, from: Instant, to: Instant) -> f64 {
     let usual = Duration::from_nanos(1_000_000_000 * PICTURE_UNITS as u64)
         / u32::try_from(trail.units_per_second.max(1)).unwrap_or(u32::MAX);

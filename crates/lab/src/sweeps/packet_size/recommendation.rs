@@ -104,7 +104,8 @@ impl<'a> Judged<'a> {
     }
 
     /// Returns the standard error of the difference between this trial's and the other's share of
-    /// messages within the limit.
+    /// messages within the limit: from the differences by round, or, with fewer than two rounds
+    /// that both have, as of independent messages.
     fn error_against(&self, other: &Self) -> f64 {
         let share = |trial: &Trial, round: usize| {
             trial.rounds[round].end_to_end.shares().map(|shares| shares[CHOSEN_BY])

@@ -73,7 +73,7 @@ struct Drive {
     newest: Option<Sent>,
     clock: Clock,
     lap: Lap,
-    /// Last position of the car along the centre line.
+    /// Last position of the car along the centre line, in m from the start line.
     distance: f64,
     /// The lap's metres and the time when it last got more than a metre further.
     came_on: (f64, Instant),
@@ -202,7 +202,8 @@ impl Drive {
         self.lap.is_whole || is_stuck || self.clock.now > LONGEST
     }
 
-    /// Advances by one millisecond.
+    /// Advances by one millisecond, and handles all that is due then: the car's state, a picture,
+    /// the screen, a command and the guard.
     fn step(&mut self) {
         self.clock.now += MILLISECOND;
         let now = self.clock.now;
@@ -226,7 +227,9 @@ impl Drive {
         }
     }
 
-    /// Measures the car's progress along the course, and its time off the road.
+    /// Adds the car's progress along the course since the last picture to the lap's metres, and
+    /// updates the lap's completion, its time off the road, and the time of the last progress by
+    /// more than a metre.
     fn follow(&mut self) {
         let (course, car) = (self.car.world().course(), self.car.world().car());
         let distance = course.nearest(car.x, car.y).distance;
@@ -268,7 +271,8 @@ impl Drive {
         }
     }
 
-    /// Proposes the newest received command.
+    /// Receives the commands that have arrived, and puts the newest received one into the guard's
+    /// next input: with its age, and with its request to arm until the guard has answered that.
     fn propose(&mut self) {
         let now = self.clock.now;
         for (_, sent) in self.commands.extract_if(.., |(comes_at, _)| *comes_at <= now) {
@@ -305,8 +309,9 @@ impl Drive {
 }
 
 impl Person {
-    /// Returns the driver's current command, with a request to arm once the newest picture shows
-    /// that the guard holds the car.
+    /// Returns the driver's current command, with the newest request to arm; a new one is made once
+    /// the newest picture shows that the guard holds the car. Controls are neutral without a
+    /// picture and in that mode; the throttle is 0 during a manoeuvre.
     fn command(&mut self, course: &Course, now: Instant) -> Sent {
         self.sequence += 1;
         let controls = match self.seen {
@@ -387,7 +392,8 @@ const GUARD_INTERVAL: Duration = Duration::from_millis(10);
 const MILLISECOND: Duration = Duration::from_millis(1);
 /// Time until the driver tries again to arm.
 const ARM_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time without progress after which the car counts as stuck.
+/// Time without progress by more than a metre after which the car counts as stuck, and the lap
+/// ends.
 const STUCK: Duration = Duration::from_secs(20);
 const LONGEST: Instant = Instant::from_millis(600_000);
 const CONSOLE: Console = match Console::new(0xC0) {

@@ -110,7 +110,8 @@ enum Chaos {
     Clash(String),
 }
 
-/// Runs one chaos test.
+/// Runs one chaos test: [`FAULTS_A_TEST`] random faults of three members whose links lose
+/// datagrams.
 fn chaos_test(seed: u64, heartbeat_ms: u64, trust: &Trust) -> Result<Chaos> {
     let mut trial = Trial::new(seed, Duration::from_millis(heartbeat_ms), true, trust)?;
     trial.befall(FAULTS_A_TEST);
@@ -159,8 +160,9 @@ fn alike(by_fault: &[Vec<f64>]) -> Row {
     )
 }
 
-/// Returns a table with the cost of a message by codec, and the shortest heartbeat and timeout that
-/// cost [`SHARE_OF_CORE`]. Adds a row with each timeout to `rows`.
+/// Returns a table with the cost of a message by codec, the shortest heartbeat at which the
+/// leader's messages cost no more than [`SHARE_OF_CORE`], and its timeout. Adds a row with each
+/// timeout to `rows`.
 fn budgets([ours, json]: [f64; 2], rows: &mut Vec<Row>) -> Result<Table> {
     let mut table =
         Table::new("budget", ["codec", "message_us", "heartbeat_ms_at_least", "timeout_ms"]);

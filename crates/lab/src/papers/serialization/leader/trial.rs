@@ -136,8 +136,8 @@ impl Trial {
         })
     }
 
-    /// Waits for a leader, applies `fault` to it, and waits for another; `None` if there is none in
-    /// time.
+    /// Waits for a leader, applies `fault` to the leader at a random time up to 100 ms later, waits
+    /// for another, and ends the fault; `None` if there is no leader in time.
     pub(super) fn fail_over(&mut self, fault: Fault) -> Option<Failover> {
         let leader = self.wait_for(None)?;
         // At a random time between two heartbeats.
@@ -272,7 +272,8 @@ impl Seat {
         }
     }
 
-    /// Returns the end of the member's lease as it believes, whether or not it can currently act.
+    /// Returns the end of the member's lease by its own clock, whether or not it can currently act;
+    /// `None` if it does not lead or its process has ended.
     fn leads_until(&self) -> Option<Instant> {
         self.member.as_ref()?.leads_until()
     }
@@ -320,6 +321,7 @@ fn address(member: usize) -> SocketAddr {
 pub(super) const FAULTS: [Fault; 3] = [Fault::Killed, Fault::Paused, Fault::CutOff];
 /// Missed heartbeats before a member calls an election.
 pub(super) const TIMEOUT_HEARTBEATS: u8 = 5;
-/// Much longer than any election: a trial without a leader by then has failed.
+/// Waiting time, much longer than any election, after which a trial without the leader that it
+/// waits for has failed.
 const TIMEOUT_WITH_ELECTIONS: Duration = Duration::from_secs(30);
 const WAITING_MAX: usize = 256;
