@@ -166,7 +166,7 @@ impl Receiver {
         }
     }
 
-    /// Gives up every unit because no more of its packets will arrive.
+    /// Gives up every unit, as evicted, because no more of its packets will arrive.
     pub(crate) fn abandon(&mut self, shared: &mut Shared, now: Instant) {
         let Self { inboxes, outcomes, .. } = self;
         for (channel, inbox) in inboxes.iter_mut() {
@@ -214,7 +214,8 @@ fn handle_part(
     tell(ChannelNumber::MEDIA, outcomes, clock, shared, now);
 }
 
-/// Drains the outcomes of `channel` into events.
+/// Drains the outcomes of `channel` into events. A unit dated ahead of now by more than the clock
+/// error gets no send time, and is counted.
 fn tell(
     channel: ChannelNumber,
     outcomes: &mut Vec<Outcome>,

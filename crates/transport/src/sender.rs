@@ -123,7 +123,8 @@ impl Sender {
     }
 
     /// Queues a command on the links, or keeps it as the one that waits, in place of an older one,
-    /// while the rate limit forbids sending it.
+    /// while the rate limit forbids sending it. Refuses it if it is too large, or if no link has
+    /// ever been up.
     fn send_command(
         &mut self,
         unit: &[u8],
@@ -311,7 +312,8 @@ impl Sender {
     }
 
     /// Plans a media unit and writes the links of its packets into `assignment`. Sets the reserve
-    /// of the links that may carry media, also if the planner refuses the unit.
+    /// of the links that may carry media, and marks the budget as out of date, also if the planner
+    /// refuses the unit.
     fn plan(
         &mut self,
         unit: &[u8],
@@ -480,8 +482,8 @@ impl Sender {
     }
 
     /// Counts the outcomes of our media units by the peer's report, and passes its totals to the
-    /// planner. A report older than the last is ignored, one on more units than were sent only
-    /// counted as discarded.
+    /// planner. A report older than the last, or on another channel, is ignored; one on more units
+    /// than were sent only counted as discarded.
     // protocol 4, delivery report
     pub(crate) fn on_delivery_report(&mut self, report: &DeliveryReport, counters: &mut Counters) {
         let (delivered, lost) = self.told;
@@ -556,8 +558,8 @@ impl Sender {
         look.into_iter().chain(announcement).chain(lanes).min()
     }
 
-    /// Moves media off links that may not carry it. Reports the budget if it changed: the source
-    /// rate that the links can deliver in time.
+    /// Moves media off links that may not carry it. Computes the budget, the source rate that the
+    /// links can deliver in time, if it is out of date or 2 ms old, and reports it if it changed.
     pub(crate) fn settle(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         failover::fail_over(&mut self.recovery, links, shared, now);
         if !self.budget_stale && now.since(self.budget_at) < BUDGET_INTERVAL {
@@ -598,8 +600,8 @@ fn datagram_bytes_max(links: &Links, config: &Config) -> usize {
 
 /// Time after the last command for which an end keeps the packets of its capped channels small.
 const COMMANDING: Duration = Duration::from_secs(2);
-/// Maximum deadline of a unit: half of the range of the wire's 16-bit milliseconds, with a margin
-/// for clock error.
+/// Maximum lifetime of a unit; one with a longer deadline is refused. It is half of the range of
+/// the wire's 16-bit milliseconds, with a margin for clock error.
 const DEADLINE_MOST: Duration = Duration::from_secs(30);
 /// Age after which the budget is computed anew: shorter than the interval between slices.
 const BUDGET_INTERVAL: Duration = Duration::from_millis(2);

@@ -212,7 +212,8 @@ const CHECKED_LEAST: f64 = 100e3;
 /// Share of the capacity below which a load is light: nothing else shows that it is too high. (At
 /// .5, two links of which one is shared with CUBIC carry 8.2 Mbit/s instead of 8.4.)
 const THIN: f64 = 0.2;
-/// Time from the end of one check to the start of the next.
+/// Time from the end of one check to the start of the next; also from finding competing traffic to
+/// the first check.
 const CHECK_INTERVAL: Duration = Duration::from_millis(2_500);
 /// Duration of a check, in addition to a round trip.
 const CHECK_TIME: Duration = Duration::from_millis(80);

@@ -8,10 +8,12 @@ use crate::setting::{check, kbps, rate_within};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Rate granted before the first report; the default is that of [LLMLNCL].
+    /// Assumed capacity before the first report, of which the default controller grants nine
+    /// tenths; the default is that of [LLMLNCL].
     #[serde(rename = "initial_kbps", with = "kbps")]
     pub initial: Bitrate,
-    /// Maximum granted rate; the default is that of [LLMLNCL].
+    /// Maximum capacity estimate of the default controller, which grants at most nine tenths of it;
+    /// the default is that of [LLMLNCL].
     #[serde(rename = "ceiling_kbps", with = "kbps")]
     pub ceiling: Bitrate,
 }

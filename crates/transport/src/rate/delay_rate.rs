@@ -143,8 +143,8 @@ impl DelayRate {
         Grant { rate, sustained: rate, window: Some(window), probing: false, cause: self.cause }
     }
 
-    /// Computes the granted rate, and updates the cause if the rate has changed by more than the
-    /// share [`NEWS`] since the cause was last set.
+    /// Computes the granted rate, and updates the cause if it is still the initial one, or if the
+    /// rate has changed by more than the share [`NEWS`] since the cause was last set.
     fn decide(&mut self, now: Instant) {
         let over = self.draining.saturating_sub(QUEUE_SEEN).as_secs_f64();
         let drain = match self.draining > QUEUE_FREE {
@@ -263,8 +263,9 @@ impl DelayRate {
         (UNSEEN_BITS / unseen).sqrt().clamp(PACE_LEAST, most)
     }
 
-    /// Shares the link with competing traffic that keeps a queue: increases the capacity estimate
-    /// until the queue overflows, then decreases it. `step` is that of [`DelayRate::grow`].
+    /// Shares the link with competing traffic that keeps a queue: increases the capacity estimate,
+    /// to at most [`REACH`] times the arrival rate, until the queue overflows; then decreases it,
+    /// at most once per round trip through the queue. `step` is that of [`DelayRate::grow`].
     fn compete(&mut self, rates: &Rates, news: News, evidence: &Evidence, step: f64) {
         if news == News::Overflow
             && self.competing.on_overflow(self.rtt_min, evidence.queue, evidence.now)
@@ -387,7 +388,7 @@ impl Controller for DelayRate {
         self.grant()
     }
 
-    /// Keeps the capacity estimate; the next arrivals will update it.
+    /// Returns the present grant and keeps the capacity estimate, which the next arrivals update.
     fn on_stall(&mut self, _now: Instant) -> Grant {
         self.grant()
     }

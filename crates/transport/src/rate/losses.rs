@@ -116,7 +116,8 @@ impl Losses {
     }
 
     /// Handles a report, `elapsed` after the previous one: starts and judges trials, and sets,
-    /// tests and drops the limit.
+    /// tests and drops the limit. Returns [`News::Overflow`] if more is lost than chance explains
+    /// while there is a queue, and no trial is running.
     pub(super) fn observe(&mut self, shown: &Shown, elapsed: Duration, now: Instant) -> News {
         let (sent, received) = (shown.sent.get(), shown.received.get());
         let mark = Mark { at: now, sent, lost: shown.lost.get(), received };
@@ -312,7 +313,8 @@ const SPAN_MOST: Duration = Duration::from_millis(1_500);
 const PACKET: f64 = 1_200.0;
 /// Minimum number of full packets sent from which anything is concluded about losses.
 const PACKETS_LEAST: f64 = 20.0;
-/// Gap in arrivals that counts as an outage: a policer causes it only below 250 kbit/s.
+/// Gap in arrivals above which it counts as an outage, which ends a trial and drops the recent
+/// totals: a policer causes it only below 250 kbit/s.
 const OUTAGE: Duration = Duration::from_millis(50);
 /// Share of datagrams lost beyond chance that is tolerated without reordering: it costs less than a
 /// trial. BBR v3 tolerates the same.

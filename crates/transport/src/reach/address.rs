@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Returns whether a datagram from a socket bound to `local` can reach `remote`. The families must
 /// match, unless the socket is bound to the IPv6 wildcard. A socket bound to a loopback address
-/// reaches only loopback, one bound to another address all but loopback. Nothing reaches the
-/// wildcard or port 0.
+/// reaches only loopback, one bound to another address all but loopback, one bound to the wildcard
+/// both. Nothing reaches the wildcard or port 0.
 pub fn reaches(local: &SocketAddr, remote: &SocketAddr) -> bool {
     let any = local.ip().is_unspecified();
     let both = any && local.is_ipv6();

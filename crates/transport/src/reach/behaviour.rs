@@ -179,7 +179,8 @@ impl Discovery {
         self.ask(next, now);
     }
 
-    /// Handles that the outstanding request was not answered: begins the next step.
+    /// Handles that the outstanding request was not answered: in a filtering test, that shows
+    /// filtering, and the next step begins; in any other step, the test ends.
     fn on_silence(&mut self, now: Instant) {
         let next = match self.step {
             Step::FilterAll => Step::FilterPort,

@@ -103,7 +103,9 @@ impl Gatherer {
         }
     }
 
-    /// Handles a STUN datagram received from `from` on the socket `index`.
+    /// Handles a STUN datagram received from `from` on the socket `index`. The address that a
+    /// server's answer states becomes a candidate; one that differs from the last halves the
+    /// interval of the requests to that server.
     ///
     /// Returns false if it answers no outstanding request of that socket to that server. Only the
     /// server or an observer of the request can answer it.

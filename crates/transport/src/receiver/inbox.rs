@@ -197,7 +197,8 @@ impl Inbox {
         now <= deadline
     }
 
-    /// Gives up every open unit whose deadline has passed.
+    /// Gives up every open unit whose deadline has passed: as missing without any packet, otherwise
+    /// as incomplete.
     pub(crate) fn expire(
         &mut self,
         counters: &mut Counters,
@@ -215,7 +216,7 @@ impl Inbox {
         }
     }
 
-    /// Gives up every unit because no more of its packets will arrive.
+    /// Gives up every unit, as evicted, because no more of its packets will arrive.
     pub(crate) fn abandon(&mut self, counters: &mut Counters, outcomes: &mut Vec<Outcome>) {
         while !self.units.is_empty() {
             self.evict(counters, outcomes);
@@ -223,7 +224,8 @@ impl Inbox {
     }
 
     /// Opens a unit. On a channel that keeps every unit, also opens the skipped units before it, at
-    /// most [`GAP_MAX`]; those before them count as missing immediately.
+    /// most [`GAP_MAX`]; those before them count as missing immediately. Evicts the oldest open
+    /// units beyond [`UNITS_MAX`].
     fn open(
         &mut self,
         number: u64,
@@ -427,13 +429,16 @@ fn join(mut content: Vec<u8>) -> Option<(Prefix, Vec<u8>)> {
     Some((prefix, content))
 }
 
-/// Maximum number of open units: more than a second of slices at 60 pictures a second.
+/// Maximum number of open units, beyond which the oldest is evicted: more than a second of slices
+/// at 60 pictures a second.
 const UNITS_MAX: usize = 512;
-/// Maximum bytes held of media: a second at 64 Mbit/s.
+/// Maximum bytes held of media, beyond which the oldest unit is evicted: a second at 64 Mbit/s.
 const MEDIA_BYTES_MAX: usize = 8 << 20;
-/// Maximum bytes held of any other channel: a second at 4 Mbit/s. 64 channels hold at most 32 MiB.
+/// Maximum bytes held of any other channel, beyond which its oldest unit is evicted: a second at 4
+/// Mbit/s. 64 channels hold at most 32 MiB.
 const BYTES_MAX: usize = 512 << 10;
-/// Maximum number of skipped units reported one by one: 0.7 s of slices.
+/// Maximum number of skipped units reported one by one; those before them are only counted, as
+/// missing: 0.7 s of slices.
 const GAP_MAX: u64 = 256;
 const SPARE_MAX: usize = 1_024;
 

@@ -128,7 +128,8 @@ impl Arrivals {
     }
 
     /// Takes a report of the present state, if a datagram has arrived, and schedules the next one
-    /// after `pause`; `window` holds the received packet numbers.
+    /// after `pause`. Measures the arrival rate anew if [`RATE_SPAN`] has passed. `window` holds
+    /// the received packet numbers.
     pub(crate) fn take_report(
         &mut self,
         link: LinkNumber,

@@ -46,7 +46,7 @@ impl Stream {
     }
 
     /// Handles a repair packet. If the decoder holds too many, drops one that serves only expired
-    /// packets, or else this one.
+    /// packets, or else this one. Every repair packet dropped or refused is counted as discarded.
     pub(crate) fn handle_repair(&mut self, repair: &Repair<'_>, counters: &mut Counters) {
         let first = expand(self.next, u64::from(repair.first_low), SOURCE_NUMBER_BITS);
         let header = stream::Repair { first, count: repair.count, seed: repair.seed };

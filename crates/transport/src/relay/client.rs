@@ -487,7 +487,8 @@ pub fn stream_routes<'a>(
     (0..STREAM_LOCALS_MAX).zip(locals).flat_map(from).take(STREAMS_MAX)
 }
 
-/// Returns the socket number under which an end presents a route to a relay.
+/// Returns the socket number under which an end presents a route to a relay: the socket's index,
+/// and 12 to 15 for streams, of which those from the fourth on share 15.
 fn seat(route: Route) -> u8 {
     match route.stream_index() {
         Some(index) => SEATS_OF_STREAMS_FROM + index.min(STREAM_LOCALS_MAX - 1),
@@ -495,12 +496,14 @@ fn seat(route: Route) -> u8 {
     }
 }
 
-/// Maximum number of relays: two, each with a replacement that succeeds a relay that is gone.
+/// Maximum number of relays for one peer, beyond which they are ignored: two, each with a
+/// replacement that succeeds a relay that is gone.
 const RELAYS_MAX: usize = 4;
 /// Maximum number of streams: as many as a session has next to its other links.
 const STREAMS_MAX: usize = 4;
 const STREAM_LOCALS_MAX: u8 = SOCKETS_MAX - SEATS_OF_STREAMS_FROM;
-/// Maximum number of peers: one of the present session, and one of its successor.
+/// Maximum number of peers, beyond which the one admitted earliest is dropped: one of the present
+/// session, and one of its successor.
 const PEERS_MAX: usize = 2;
 /// Initial interval between unanswered messages, as between the first resends of an init.
 const PAUSE_MIN: Duration = Duration::from_millis(100);

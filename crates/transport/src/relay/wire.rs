@@ -76,7 +76,7 @@ pub struct Probe<'a> {
     signed: Signed<'a>,
 }
 
-/// The answer to a probe.
+/// An end's answer to a relay's probe: the time at which the probe arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Echo<'a> {
     /// Id of the leg that the message is about.
@@ -159,7 +159,8 @@ pub enum Refusal {
 }
 
 impl<'a> Message<'a> {
-    /// Reads one message; `None` if it is malformed or this version does not know it.
+    /// Reads one message, without checking its tag; `None` if it is malformed or this version does
+    /// not know it.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let (&[head, version, detail, _zero], rest) = bytes.split_first_chunk::<4>()?;
         if head >> 4 != TYPE_RELAY || version != VERSION {
@@ -331,7 +332,8 @@ pub fn write_welcome(out: &mut Vec<u8>, reference: Reference, message: &[u8; WEL
     out.extend_from_slice(message);
 }
 
-/// Writes a proof into `out`, replacing its content.
+/// Writes a proof into `out`, replacing its content, with `token` if there is one, and the
+/// statement that this end answers probes.
 pub fn write_prove(
     out: &mut Vec<u8>,
     leg: LegId,

@@ -7,7 +7,8 @@ use crate::link::Entry;
 use crate::protect::Plan;
 use crate::wire::Coded;
 
-/// Creates the header of packet `index` of the unit `number`, with an empty symbol.
+/// Creates the header of packet `index` of the unit `number`, with an empty symbol and the deadline
+/// rounded up to whole milliseconds.
 pub(super) fn header(
     channel: ChannelNumber,
     number: u64,

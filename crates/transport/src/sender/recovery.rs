@@ -107,8 +107,8 @@ impl Recovery {
         self.repair_stream(links, shared, now);
     }
 
-    /// Queues a packet on the link that delivers it first. If no link delivers it in time, counts
-    /// it as lost, and as discarded for the reason `what` if given.
+    /// Queues a packet on the link that delivers it first, and counts it as moved. If no link
+    /// delivers it in time, counts it as lost, and as discarded for the reason `what` if given.
     pub(super) fn send_again(
         &mut self,
         entry: Entry,
@@ -163,7 +163,8 @@ impl Recovery {
         self.tracker.look_due_at()
     }
 
-    /// Checks the units that are due, and sends new repair packets of those that lack packets.
+    /// Checks the units that are due, sends new repair packets of those that lack packets, and
+    /// schedules another check of these.
     pub(super) fn look(&mut self, links: &mut Links, shared: &mut Shared, now: Instant) {
         loop {
             let Self { tracker, encoder, spare, .. } = self;
