@@ -21,6 +21,7 @@ use crate::twist_stop::{Begin, TwistStop};
 use crate::{
     Axes, Cause, Controls, MachineState, Mode, Motion, Notice, Pauses, Request, Transition, Why,
 };
+use watches::{Observed, Watches};
 
 mod acts;
 mod described;
@@ -71,7 +72,7 @@ pub struct Guard {
     pending: Option<Pending>,
     loop_age: LoopAge,
     bound: SpeedBound,
-    watches: watches::Watches,
+    watches: Watches,
     twist_envelope: TwistEnvelope,
     hill: HillHold,
     touched: Touched,
@@ -224,7 +225,7 @@ impl Guard {
             pending: None,
             loop_age: LoopAge::new(),
             bound: SpeedBound::new(&config),
-            watches: watches::Watches::default(),
+            watches: Watches::default(),
             twist_envelope: TwistEnvelope::default(),
             hill: HillHold::default(),
             touched: Touched::default(),
@@ -330,6 +331,42 @@ impl Guard {
             Some(age) => person.fresh = Some(Taken { command, at: now, age }),
             None => self.counts.commands_stale = self.counts.commands_stale.saturating_add(1),
         }
+    }
+
+    /// Updates all that depends on the time since the previous step: the speed bound, and the
+    /// conditions that count only after some time.
+    fn watch(&mut self, elapsed: Duration, now: Instant) {
+        let over = |stop: &Stopping| stop.is_over_by_time(&self.config, now);
+        let observed = Observed {
+            mode: self.mode,
+            machine: self.heard_machine(now).copied(),
+            applied: self.applied,
+            is_local_control: self.has(Notice::LocalControl),
+            is_stop_over: self.manoeuvre.as_ref().is_some_and(over),
+            elapsed,
+            now,
+        };
+        let is_twisted = self.is_twisted();
+        if !is_twisted {
+            self.watches.step_speed(&self.config, &observed);
+        }
+        let speed = self.speed(now);
+        if self.mode == Mode::Held {
+            let is_ours = !observed.is_local_control;
+            self.is_parked = is_ours && (self.is_parked || self.is_standing(now));
+            self.follow_machine(now);
+        }
+        let age = self.loop_age.worst(now);
+        let pace = match is_twisted {
+            true => self.moved(now).map(|moved| twist_envelope::pace(&self.config, moved)),
+            false => speed,
+        };
+        let pace = pace.unwrap_or(self.config.envelope.speed_max);
+        self.bound.step(&self.config, age, pace, elapsed);
+        // A held machine's gear may have changed.
+        let observed = Observed { applied: self.applied, ..observed };
+        self.watches.step(&self.config, &observed, speed, self.bound.get());
+        self.watch_inputs(now);
     }
 
     /// Updates the time of the driving person's last input, if the newest fresh command has one;

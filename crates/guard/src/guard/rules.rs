@@ -97,7 +97,7 @@ impl Guard {
         if machine.notices.contains(Notice::GuardSilent) {
             return Some(Why::plain(Cause::GuardSilent));
         }
-        self.exceeded(machine, now)
+        self.watches.exceeded(machine, self.bound.get(), now)
     }
 
     pub(super) fn vehicle_trouble(&self, now: Instant) -> Option<Why> {
