@@ -72,7 +72,7 @@ impl Session {
     /// bytes, fresh for every session, or a number in virtual time.
     ///
     /// # Errors
-    /// [`Error::Config`] or [`Error::Routes`].
+    /// [`Error::Config`], or [`Error::Routes`] without routes or with more than sixteen.
     pub fn initiate(
         config: Config,
         identity: &Identity,
@@ -526,7 +526,8 @@ impl Session {
     }
 
     /// Replaces the present session, whose units are given up, with `active`, and reports this to
-    /// the application.
+    /// the application: first a budget of zero if the last reported one was above zero, then
+    /// [`Event::Established`].
     fn begin(&mut self, active: Active) {
         if let Some(old) = &mut self.active {
             old.receiver.abandon(&mut self.shared, self.now);

@@ -43,5 +43,5 @@ impl Shared {
     }
 }
 
-/// Maximum number of queued events: seconds of slices.
+/// Maximum number of queued events, beyond which new ones are dropped: seconds of slices.
 const EVENTS_MAX: usize = 4_096;

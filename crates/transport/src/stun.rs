@@ -228,7 +228,8 @@ impl Refusal {
     }
 }
 
-/// Returns the answer to a request received from `from`.
+/// Returns the answer to a request received from `from`: that address, or a refusal with code 420
+/// if the request has unknown attributes.
 ///
 /// `places` holds the address and port from which the answer will be sent, and the server's other
 /// address and port; `None` for a server with one address.

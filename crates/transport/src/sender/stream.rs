@@ -94,7 +94,8 @@ impl Stream {
     }
 
     /// Adds a unit to the coding window, cut into source packets with payloads of `payload_bytes`,
-    /// and returns how many there are. [`Stream::write_source`] then writes each.
+    /// and returns how many there are. If the window has no room for all of them, it restarts with
+    /// this unit. [`Stream::write_source`] then writes each.
     pub(crate) fn push(
         &mut self,
         number: u64,
@@ -176,6 +177,7 @@ impl Stream {
     }
 
     /// Records that a sent source or repair packet arrived or was lost, also for the erasure rate.
+    /// One known to have arrived stays so.
     pub(crate) fn on_settled(&mut self, plaintext: &[u8], arrived: bool) {
         let (fate, lost) = if arrived { (Fate::Arrived, 0.0) } else { (Fate::Lost, 1.0) };
         self.settle(plaintext, fate);
@@ -358,7 +360,7 @@ impl Stream {
 }
 
 /// Returns the probability that at least `needed` of `count` packets arrive, each with
-/// `probability`.
+/// `probability`; above [`MANY`] packets, 1 if the mean number of arrivals suffices, otherwise 0.
 fn at_least(needed: usize, count: usize, probability: f64) -> f64 {
     if needed > count || probability <= 0.0 {
         return 0.0;

@@ -165,7 +165,8 @@ impl Tracker {
 
 /// One more than the highest index of a packet: it is one byte on the wire.
 const INDEX_END: usize = 256;
-/// Maximum number of units: more than a second produces; a unit lives for 200 ms.
+/// Maximum number of units, beyond which the oldest is evicted, and of scheduled checks: more than
+/// a second produces; a unit lives for 200 ms.
 const UNITS_MAX: usize = 512;
 /// Number of packets beyond k that are to arrive, as a margin for the next loss.
 pub(super) const MARGIN: usize = 1;

@@ -118,8 +118,8 @@ impl Active {
 
 /// Inputs: datagrams received, and timeouts.
 impl Active {
-    /// Authenticates a datagram, decrypts it into `plaintext` and returns the index of its link.
-    /// The responder adds a link that it does not know yet.
+    /// Authenticates a datagram, decrypts it into `plaintext`, records its arrival and returns the
+    /// index of its link. The responder adds a link that it does not know yet.
     ///
     /// # Errors
     /// The reason for discarding the datagram: [`Discard::DatagramUnknownLink`],

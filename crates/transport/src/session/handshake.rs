@@ -259,8 +259,8 @@ impl Handshake {
         self.outbox.pop_front()
     }
 
-    /// Queues the first message for every link, or the responder's hole punches; call it when they
-    /// are due.
+    /// Queues the first message for every link except those learned from hole punches, or the
+    /// responder's hole punches; call it when they are due.
     fn write_due(&mut self, now: Instant) {
         match &mut self.role {
             Role::Initiator { called, calling: Some(calling), .. } => {
@@ -598,7 +598,8 @@ const ANSWERS_PER_SECOND: usize = 64;
 /// First resend interval: a little above a mobile link's RTT.
 const RESEND_FIRST: Duration = Duration::from_millis(100);
 const RESEND_MOST: Duration = Duration::from_millis(1_000);
-/// Maximum number of queued handshake datagrams: one per link, plus answers to a few forgeries.
+/// Maximum number of queued handshake datagrams, beyond which answers are dropped and hole punches
+/// wait: one per link, plus answers to a few forgeries.
 const OUTBOX_MAX: usize = 64;
 
 const _: () = assert!(INIT_MESSAGE_BYTES + 3 == 150, "an init fits the smallest packet size");

@@ -80,9 +80,10 @@ impl HolePunching {
 const ROUTES_MAX: usize = 16;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const OFTEN_MOST: Duration = Duration::from_millis(1_000);
-/// Number of rounds of hole punches within the first ten seconds.
+/// Number of rounds of hole punches within the first ten seconds, after which they are
+/// [`KEEP_PAUSE`] apart.
 const OFTEN_ROUNDS: u32 = 14;
-/// Minimum interval between hole punches while the initiator is silent.
+/// Maximum interval between rounds of hole punches while the initiator is silent.
 const SILENT_PAUSE: Duration = Duration::from_millis(500);
 /// Interval of rounds after the first ten seconds: half of the shortest known NAT mapping lifetime.
 const KEEP_PAUSE: Duration = Duration::from_secs(15);

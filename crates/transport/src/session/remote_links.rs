@@ -38,8 +38,9 @@ impl RemoteLinks {
         Self(routes.iter().map(plain).collect())
     }
 
-    /// Adds the candidate pairs of the lease. Returns the indices of the links that have changed or
-    /// are listed, and whether any route is new. Nothing changes if `pairs` is empty.
+    /// Adds the candidate pairs of the lease, and gives datagram links without a group one. Returns
+    /// the indices of the links that have changed or are listed, and whether any route is new.
+    /// Nothing changes if `pairs` is empty.
     ///
     /// If no number is free, a candidate pair takes the number of a link that is not up and whose
     /// route the lease no longer lists; without such a link it is left out.
@@ -68,8 +69,8 @@ impl RemoteLinks {
         (places, is_any_new)
     }
 
-    /// Adds a route learned from a hole punch of the peer's socket `end`. Returns its link index
-    /// and whether it is new.
+    /// Adds a route learned from a hole punch of the peer's socket `end`. Without a free number, it
+    /// replaces a learned link that is not up. Returns its link index and whether it is new.
     ///
     /// # Errors
     /// [`Discard::AnswerOverflow`] if no number is free for a learned link and all learned links

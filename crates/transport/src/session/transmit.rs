@@ -195,7 +195,8 @@ impl Active {
 
 impl Active {
     /// Writes a datagram with the next data packet on the link whose headroom allows one earliest;
-    /// `None` if that is not now, or if no packet that the caps allow fits.
+    /// `None` if that is not now, or if no packet that the caps allow fits. Data is then held back
+    /// until that time, or for [`BUSY_PAUSE`].
     pub(super) fn transmit_data(
         &mut self,
         buffer: &mut Vec<u8>,
