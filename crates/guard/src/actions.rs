@@ -66,6 +66,10 @@ impl ActionRule {
     /// `last` tells whether it was on in the step before, `wanted` whether the newest fresh command
     /// wants it on, `None` without one. `stopped` is `None` while a person drives or the machine is
     /// armed, else whether a stop is why the machine is held.
+    ///
+    /// A request is never on. While `stopped` is `None`, `wanted` decides. Otherwise the action is
+    /// on after a stop by a fault if the rule says so; else `wanted` decides if the rule allows that
+    /// while the machine is held; else a switch keeps its state, unless a stop switches it off.
     pub(crate) fn is_on(&self, last: bool, wanted: Option<bool>, stopped: Option<Stopped>) -> bool {
         if self.form == ActionForm::Request {
             return false;

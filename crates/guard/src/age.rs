@@ -125,7 +125,8 @@ struct Early {
 
 impl LateFrames {
     /// Takes the send time of a frame by the sender's clock. Returns the frame's lateness: its
-    /// transit time beyond the quickest frame's, 0 for the first frame or a restarted sender.
+    /// transit time beyond the quickest frame's, 0 for the first frame, for a restarted sender, and
+    /// after [`ANEW`] without frames.
     ///
     /// The caller reads `now` after receiving the frame: an older reading makes the frame look
     /// early.

@@ -33,7 +33,9 @@ impl PartialEq for Axes {
 }
 
 impl AxisRule {
-    /// Returns the set point of a step of `seconds` after `last`.
+    /// Returns the set point of a step of `seconds` after `last`: it approaches the wanted one, or
+    /// that of the rule for a stop, within the rule's limits and rate. NaN if the axis has no set
+    /// point.
     ///
     /// `wanted` is a person's set point while one drives; `None` during a stop and while the
     /// machine is held. `measured` is the reported position of the axis, NaN if unknown: a position

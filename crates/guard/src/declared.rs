@@ -66,8 +66,8 @@ impl Declared {
         }
     }
 
-    /// Returns whether the adopted description is the one that the machine reports: `None` if it
-    /// declares nothing.
+    /// Returns whether the adopted description is the one that the machine reports; true if it
+    /// reports `None`, as it declares nothing.
     pub(crate) fn is_known(&self, reported: Option<Revision>) -> bool {
         reported.is_none_or(|revision| self.rules(Some(revision)).is_some())
     }
@@ -79,7 +79,8 @@ impl Declared {
     }
 
     /// Returns the set points of all axes in a step of `seconds` after `last`. `wanted` are those
-    /// of a person who drives, `None` during a stop and while the machine is held.
+    /// of a person who drives, `None` during a stop and while the machine is held. There are none
+    /// without the description that the machine reports.
     pub(crate) fn axes(
         &self,
         (reported, measured): (Option<Revision>, &Axes),
@@ -97,8 +98,9 @@ impl Declared {
         next
     }
 
-    /// Returns the actions that are on in a step. `wanted` are those of the newest fresh command,
-    /// `None` without one; `stopped` is `None` while the machine is armed or driven.
+    /// Returns the actions that are on in a step; none without the description that the machine
+    /// reports. `wanted` are those of the newest fresh command, `None` without one; `stopped` is
+    /// `None` while the machine is armed or driven.
     pub(crate) fn actions(
         &self,
         reported: Option<Revision>,

@@ -59,7 +59,7 @@ pub struct Guard {
     why: Why,
     stop: Stop,
     is_latched: bool,
-    /// `true` after a stop that people around the machine must notice, until it is armed.
+    /// `true` after a stop that people around the machine must notice, until the machine is armed.
     is_hazard: bool,
     /// `true` while the machine is held and has been at standstill, so that both brakes are
     /// applied; `false` from a start until the first standstill, and after local control.
@@ -370,7 +370,7 @@ impl Guard {
     }
 
     /// Updates the time of the driving person's last input, if the newest fresh command has one;
-    /// clears it while nobody drives.
+    /// the first such command of a drive counts as one. Clears it while nobody drives.
     fn watch_inputs(&mut self, now: Instant) {
         if !self.mode.is_driving() {
             self.touched = Touched::default();
@@ -395,8 +395,9 @@ impl Guard {
         }
     }
 
-    /// Adopts steering and gear from a held machine until it has been at standstill: after a start
-    /// of the guard, and during local control.
+    /// Adopts steering and gear from a held Ackermann machine until it has been at standstill:
+    /// after a start of the guard, and during local control. Does nothing while the machine is
+    /// silent.
     fn follow_machine(&mut self, now: Instant) {
         let adopts = !self.is_parked && !self.is_twisted();
         let Some(machine) = self.heard_machine(now).copied().filter(|_| adopts) else {
@@ -409,8 +410,8 @@ impl Guard {
         }
     }
 
-    /// Changes the mode on an emergency stop, a rule or an act, in this order of precedence.
-    /// Returns the transition, if there was one.
+    /// Settles the pending request to the machine. Then changes the mode on an emergency stop, a
+    /// rule or an act, in this order of precedence, and returns the transition, if there was one.
     fn advance(&mut self, gap: Duration, now: Instant) -> Option<Transition> {
         self.settle_request(now);
         let next =
@@ -418,7 +419,8 @@ impl Guard {
         next.map(|(mode, why)| self.enter(mode, why, now))
     }
 
-    /// Returns the mode and reason for the newest emergency stop, once for each number.
+    /// Returns the mode and reason for the newest emergency stop, once for each number: held stays
+    /// held if the machine does not roll, any other mode becomes a manoeuvre.
     fn emergency(&mut self, now: Instant) -> Option<(Mode, Why)> {
         let number = self.vehicle.proposal.newest?.0.emergency_stop?;
         if self.emergency_stop.replace(number) == Some(number) {

@@ -10,7 +10,8 @@ pub(crate) fn stands(config: &Config, moved: Twist) -> bool {
 }
 
 /// Returns the speed and the limit, m/s, of a machine that moves although it is to stand; those of
-/// a turn are a wheel's.
+/// a turn are a wheel's. `None` if no part of its motion exceeds [`MOVES`] times that part's limit
+/// of standstill.
 pub(crate) fn rolls(config: &Config, moved: Twist) -> Option<(f32, f32)> {
     axes(config, moved).into_iter().find_map(|axis| {
         let limit = MOVES * axis.standing;

@@ -74,7 +74,7 @@ impl Direct {
         true
     }
 
-    /// Runs all timers and deliveries until `end`.
+    /// Runs all timers and deliveries until `end`, which becomes the current time.
     pub fn run_until(&mut self, end: Instant) {
         self.exchange();
         while self.step(end) {

@@ -144,17 +144,20 @@ pub(super) fn to_millis(value: Option<Duration>) -> u16 {
     millis.map_or(u16::MAX, |millis| millis.min(u128::from(most)) as u16)
 }
 
-/// Returns the time of [`to_millis`].
+/// Returns the time that [`to_millis`] turned into this number, in whole milliseconds; `None` for
+/// all ones.
 pub(super) fn from_millis(millis: u16) -> Option<Duration> {
     (millis != u16::MAX).then(|| Duration::from_millis(millis.into()))
 }
 
-/// Returns the set of these bits, which stand at offset `at`.
+/// Returns the set of these bits, which stand at offset `at`; an error with that offset if a bit
+/// has no member.
 pub(super) fn set<E: Member>(bits: u32, at: usize) -> Result<Set<E>, Error> {
     Set::from_bits(bits).ok_or(Error::Value { at })
 }
 
-/// Returns the flag of this byte, which stands at offset `at`.
+/// Returns the flag of this byte, which stands at offset `at`; an error with that offset unless it
+/// is 0 or 1.
 pub(super) fn flag(byte: u8, at: usize) -> Result<bool, Error> {
     match byte {
         0 => Ok(false),

@@ -72,7 +72,8 @@ pub(super) fn to_raw(controls: &Controls) -> layout::ControlsBlock {
     }
 }
 
-/// Returns the controls of numbers that begin at offset `at`, limited to valid ranges.
+/// Returns the controls of numbers that begin at offset `at`, limited to valid ranges; an error
+/// with the field's offset for an unknown gear or a parking brake other than 0 or 1.
 pub(super) fn from_raw(raw: &layout::ControlsBlock, at: usize) -> Result<Controls, Error> {
     let gear_at = at + layout::ControlsBlock::GEAR_AT;
     let controls = Controls {

@@ -4,7 +4,8 @@ use super::*;
 
 impl Guard {
     /// Does or refuses the newest act, if it was not handled yet; returns the mode that it requires
-    /// and the reason, if it requires one.
+    /// and the reason, if it requires one. A request to the machine is only begun: its outcome is
+    /// the machine's answer.
     pub(super) fn handle_act(&mut self, now: Instant) -> Option<(Mode, Why)> {
         let (proposal, _) = self.vehicle.proposal.newest?;
         let act = proposal.act.filter(|act| self.acts.is_new(act))?;

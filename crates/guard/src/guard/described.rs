@@ -77,8 +77,8 @@ impl Guard {
         }
     }
 
-    /// Ends the pending request once the machine has answered it, is silent for too long, or a stop
-    /// forbids it.
+    /// Ends the pending request once the machine has answered it, has not answered it for too long,
+    /// or the present mode forbids it, and notes the outcome of its act.
     pub(super) fn settle_request(&mut self, now: Instant) {
         let Some(pending) = self.pending else { return };
         let answered = self.machine.newest.and_then(|(machine, _)| machine.answered);

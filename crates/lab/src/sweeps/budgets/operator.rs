@@ -79,8 +79,9 @@ impl<'a> Operator<'a> {
         decoder.decode(&slice.bytes).ok().flatten()
     }
 
-    /// Adds the PSNR of a complete picture, at its displayed size, against the source's. Does
-    /// nothing if its strips have different sizes.
+    /// Adds the PSNR of a complete picture, at its displayed size, against the source's, and
+    /// forgets its strips and those of earlier pictures. Adds nothing if its strips have different
+    /// sizes.
     fn compare(&mut self, picture: u32) {
         let Some(strips) = self.decoded.remove(&picture) else { return };
         self.decoded.retain(|other, _| *other > picture);
@@ -115,8 +116,9 @@ impl<'a> Operator<'a> {
     }
 }
 
-/// Returns a picture's luma scaled as on a page: each pixel is interpolated from the four around
-/// it.
+/// Returns a picture of this size with the picture's luma scaled as on a page: each pixel is
+/// interpolated from the four around it. Chroma is left out, unless the picture has this size
+/// already.
 fn enlarged(picture: &Picture, width: usize, height: usize) -> Picture {
     if (picture.width(), picture.height()) == (width, height) {
         return picture.clone();

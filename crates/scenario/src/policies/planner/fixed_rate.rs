@@ -94,7 +94,8 @@ impl FixedRate {
     }
 
     /// Returns the bitrate of units that fits into the granted rates `granted`: [`BUDGET_SHARE`] of
-    /// them times the code rate, less our overhead for at least k source packets per unit.
+    /// them times the code rate, less our overhead for at least k source packets per unit, at most
+    /// nine tenths.
     fn source(&self, granted: Bitrate, datagram_bytes: ByteCount) -> Bitrate {
         let source = granted.as_f64() * BUDGET_SHARE * self.code.rate;
         let share = source * SYMBOL_AROUND_BYTES as f64 / datagram_bytes.get() as f64;

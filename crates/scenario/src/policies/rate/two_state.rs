@@ -331,7 +331,8 @@ const ABORT_SHARE: f64 = 0.5;
 /// Queueing delay above which no probation begins, and the rate falls if the arrival rate is below
 /// [`QUEUED_SHARE`] of the base rate.
 const QUEUE_MOST: Duration = Duration::from_millis(80);
-/// Queueing delay above which a queue counts as begun: above jitter.
+/// Queueing delay, above jitter, from which the rate of a link that does not fill its grant may
+/// fall as that of a filled link does.
 const QUEUE_SIGN: Duration = Duration::from_millis(25);
 /// Share of the base rate below which the arrival rate, during a queue, shows that the rate is too
 /// high: the arrival rate is then the link's capacity. Pacing has protected the link, so that the
