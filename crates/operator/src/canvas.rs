@@ -22,8 +22,9 @@ pub(crate) struct Canvas {
 
 impl Canvas {
     /// Shows a slice that `downlink` has put in order on the consoles of `hub`, or holds it until
-    /// the sizes of all strips are known and fit together; the oldest is dropped when too many are
-    /// held. `message` is the output of [`SliceHead::message`].
+    /// the sizes of all strips are known and fit together. Then `hub` gets the new layout first,
+    /// and the held slices after it. The oldest is dropped when too many are held. `message` is the
+    /// output of [`SliceHead::message`].
     pub(crate) fn show(&mut self, head: SliceHead, message: Bytes, downlink: &Downlink, hub: &Hub) {
         let strip = usize::from(head.strip);
         if self.layout.is_some_and(|layout| downlink.fits(strip, &layout)) {
@@ -43,19 +44,21 @@ impl Canvas {
         }
     }
 
-    /// Discards and counts the held slices of an earlier session.
+    /// Discards the held slices of an earlier session and counts them as dropped; the layout stays.
     pub(crate) fn handle_new_session(&mut self) {
         self.dropped += self.held.len() as u64;
         self.held.clear();
     }
 
-    /// Forgets the layout and the held slices of an earlier vehicle's pictures.
+    /// Forgets the layout of an earlier vehicle's pictures, and discards the held slices and counts
+    /// them as dropped.
     pub(crate) fn handle_new_vehicle(&mut self) {
         self.handle_new_session();
         self.layout = None;
     }
 
-    /// Returns how many slices were dropped because the pictures' layout was unknown.
+    /// Returns how many slices were dropped since the start because the pictures' layout was
+    /// unknown.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
     }

@@ -15,8 +15,8 @@ pub struct Counters {
     pub shown: u64,
     /// Skip slices shown in place of lost ones.
     pub skipped: u64,
-    /// Slices that arrived after a newer one of their strip was shown, or that an IDR made
-    /// unneeded.
+    /// Slices that arrived when the same or a newer one of their strip had been shown, and held
+    /// ones that an IDR made unneeded.
     pub overtaken: u64,
     /// Slices that arrived before the strip's first IDR, or that cannot be parsed.
     pub unusable: u64,
@@ -59,7 +59,8 @@ struct ReorderBuffer {
     captured_at: Option<Instant>,
     /// Number of the newest picture after which the strip was clean; `None` before one.
     clean: Option<u32>,
-    /// Number of the newest picture of which the slice of the strip was lost; `None` before a loss.
+    /// Number of the newest picture of which the slice of the strip was lost; after a lost IDR,
+    /// that of the first slice shown instead. `None` before a loss.
     lost: Option<u32>,
     /// Number of received slices shown since the loss in `lost`, or since the first one without a
     /// loss.
@@ -98,7 +99,8 @@ impl Downlink {
 
     /// Handles a received slice, which is too old to be shown from `worthless_at` on. Passes to
     /// `show` all slices that can be shown now, in order. A slice that is not newer than the newest
-    /// shown one of its strip is counted and dropped.
+    /// shown one of its strip is counted and dropped, and so are the held slices before an IDR. If
+    /// too many are held, the first is shown without further wait.
     pub fn handle_slice(
         &mut self,
         slice: Slice,
@@ -164,8 +166,9 @@ impl Downlink {
         self.strips.iter().enumerate().map(bit).fold(0, |bits, bit| bits | bit)
     }
 
-    /// Returns the report on each strip at `now`, for the vehicle's encoders; `None` for a strip of
-    /// which nothing has arrived.
+    /// Returns the report on each strip at `now`, for the vehicle's encoders; `None` for a strip
+    /// that has shown nothing, until a slice of it has waited for `reorder_timeout` or was
+    /// unusable.
     pub fn reports(&self, now: Instant) -> [Option<StripReport>; VideoFeedback::STRIPS_MAX] {
         let mut reports = [None; VideoFeedback::STRIPS_MAX];
         for (report, strip) in reports.iter_mut().zip(&self.strips) {
@@ -245,8 +248,8 @@ impl ReorderBuffer {
         Some(StripReport { newest, clean_before, lost_before })
     }
 
-    /// Returns the report for a strip that has shown nothing: its IDR counts as lost if later
-    /// pictures arrived and waited long enough. `None` if none has.
+    /// Returns the report for a strip that has shown nothing: its IDR counts as lost if a later
+    /// slice has waited for the reorder timeout, or could not be shown. `None` otherwise.
     fn report_without_idr(&self, now: Instant) -> Option<StripReport> {
         let mut held = self.held.iter().rev();
         let waited = held.find(|(_, held)| now >= held.told_from).map(|(picture, _)| *picture);

@@ -171,15 +171,16 @@ impl Fleet {
     }
 
     /// Handles the switchboard's refusal of the wanted vehicle: it is no longer wanted, a person
-    /// must pick another, and the consoles show `word`. Does nothing if no vehicle is wanted.
+    /// must pick another, the consoles show `word`, and a list request is due at `now`. Does
+    /// nothing if no vehicle is wanted.
     pub(crate) fn handle_refused(&mut self, word: Word, now: Instant) {
         let Some(name) = self.picked().map(str::to_owned) else { return };
         self.leave(None, now);
         self.refuse(&name, word);
     }
 
-    /// Records whether the switchboard is connected. The next list is due at once; a pending
-    /// request is forgotten.
+    /// Records whether the switchboard is connected. The next list request is due at once and a
+    /// pending one is forgotten; without a connection, the round-trip time is too.
     pub(crate) fn set_reached(&mut self, is_reached: bool, now: Instant) {
         self.is_reached = is_reached;
         (self.asked_at, self.due_at) = (None, now);
@@ -258,7 +259,7 @@ impl Fleet {
     }
 
     /// Returns whether another operator has the vehicle. An older switchboard does not name the
-    /// operator; then a taken vehicle counts as another's.
+    /// operator; then a taken vehicle counts as another's, and one that is away as nobody's.
     fn is_taken(&self, entry: &VehicleEntry) -> bool {
         let is_own = entry.driver.as_ref() == Some(&self.own);
         match entry.state {

@@ -33,7 +33,7 @@ pub(crate) struct Input {
     records: bool,
     bystander: Bystander,
     /// Time of the latest command of the driving console, or of an emergency stop while none
-    /// drives.
+    /// drives; zero before the first.
     driven_at: Instant,
 }
 
@@ -81,7 +81,8 @@ impl Input {
 
     /// Forwards a command of the driving console or of its successor, unless it is too old or dated
     /// ahead: a late command must not look fresh to the vehicle. Of any other console, only an
-    /// emergency stop has an effect. A stop counts at any age.
+    /// emergency stop has an effect: it is added to the driving console's commands, and also sent
+    /// alone if none of those came for 100 ms. A stop counts at any age.
     ///
     /// The console dates its commands in Unix time by this machine's clock, 0 for unknown.
     pub(crate) fn handle_command(&mut self, command: Command) {
@@ -154,7 +155,9 @@ impl Input {
     }
 
     /// Sends strip reports and encoder requests to the vehicle if they have changed, and otherwise
-    /// every 100 ms because a message may be lost. Does nothing without an established session.
+    /// every 100 ms because a message may be lost. If no console drives, nothing records and no
+    /// probe runs, it requests no IDR and the fewest pictures. Does nothing without an established
+    /// session.
     pub(crate) fn feed_back(&mut self) {
         if self.shared.standing().state != SessionState::Established {
             return;

@@ -127,8 +127,9 @@ struct Requests {
 }
 
 impl Requests {
-    /// Serves every request, and passes changes of the driving console to `input`, forever. Sends
-    /// the feedback on video every 20 ms and after a loss, and calls [`tell_idle`] every 250 ms.
+    /// Passes on every request, and changes of the driving console to `input`, forever. Lets
+    /// `input` send the feedback on video, if it is due, every 20 ms and after a loss, and calls
+    /// [`tell_idle`] every 250 ms.
     async fn serve(
         mut self,
         mut input: Input,
@@ -189,8 +190,8 @@ async fn serve(apart: Option<(SocketAddr, Router)>) -> anyhow::Result<()> {
     }
 }
 
-/// Opens the console's address, with TLS if it needs that, and creates the token of the first
-/// browser.
+/// Opens the console's address, with TLS if it needs that, and creates and announces the first
+/// token for each right.
 async fn open_console(
     config: &Config,
     identity: &Identity,

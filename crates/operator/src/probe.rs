@@ -114,8 +114,9 @@ impl Probe {
         }
     }
 
-    /// Runs one step; returns the measurements, or why it was stopped. Dropping the future restores
-    /// the configured sizes.
+    /// Runs one step; returns the measurements, or why it was stopped: the session or all links
+    /// were lost, the vehicle refused, or a command was refused by the transport. The configured
+    /// sizes are restored at the end, and when the future is dropped.
     async fn run(&self, step: &Step, next: &mut u64) -> Result<Measured, String> {
         let refused = || {
             let snapshot = self.latest.snapshot();

@@ -195,8 +195,9 @@ impl Reception {
         }
     }
 
-    /// Sets the session's state by whether packets of the vehicle still arrive: lost after 1 s
-    /// without any, established otherwise.
+    /// Sets the session's state by whether packets of the vehicle still arrive: an established one
+    /// becomes lost after 1 s without any, and any other established otherwise. Does nothing before
+    /// the first packet.
     fn judge(&self, session: &Session) {
         let Some(heard_at) = session.heard_at() else { return };
         let is_silent = self.clock.now().since(heard_at) >= HEARD_AGE_MAX;
@@ -212,7 +213,8 @@ impl Reception {
 
     /// Decodes a telemetry, snapshot, description, values or probe answer, and passes it to the
     /// consoles or to the running probe; a malformed one is counted and dropped, because a browser
-    /// has no verifier.
+    /// has no verifier. Telemetry also sets the maximum age of commands and whether the vehicle may
+    /// be released; the guard's status in it is recorded.
     fn handle_unit(&mut self, channel: ChannelNumber, sent_at: Option<Instant>, bytes: &[u8]) {
         match channel {
             channels::TELEMETRY => match Telemetry::decode(bytes) {
@@ -265,8 +267,8 @@ impl Reception {
         }
     }
 
-    /// Passes a unit of any channel but video to the program configured for its topic, and records
-    /// it if the vehicle has announced its channel.
+    /// Passes a unit of another program's channel to the program configured for its topic. Records
+    /// a unit of any channel but video, unless that is one that the vehicle has not announced.
     fn keep(&mut self, channel: ChannelNumber, sent_at: Option<Instant>, bytes: Vec<u8>) {
         let descriptor = self.topics.handle_unit(channel, &bytes, self.clock.now());
         if let Some(descriptor) = descriptor {

@@ -108,7 +108,8 @@ impl Trouble {
 }
 
 impl Recorder {
-    /// Creates `folder` if it is missing, and begins new files in it.
+    /// Creates `folder` if it is missing, and begins new files in it, in place of those of an
+    /// earlier recording.
     ///
     /// # Errors
     /// Fails if the folder or a file cannot be created.

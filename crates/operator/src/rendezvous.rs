@@ -188,7 +188,8 @@ impl Rendezvous {
         self.client.close().await;
     }
 
-    /// Handles an event of the connection; without an event it is no longer maintained.
+    /// Handles an event of the connection; fails for `None`, because the connection is then no
+    /// longer maintained.
     fn handle_event(&mut self, event: Option<Event>, own: &Own<'_>) -> anyhow::Result<()> {
         let (config, shared, now) = (own.config, own.shared, own.clock.now());
         match event {
@@ -271,7 +272,7 @@ impl Rendezvous {
 
     /// Begins a session with the introduced vehicle or, if it has one under this lease, punches
     /// holes to its further addresses. Releases the vehicle if none is wanted, and ignores one that
-    /// is not the wanted one.
+    /// is not the wanted one. Only logs why a session cannot begin.
     fn handle_introduction(&mut self, lease: [u8; 16], epoch: u64, peer: &Peer, own: &Own<'_>) {
         let Own { config, driver, clock, .. } = *own;
         let name = &peer.name;
@@ -455,8 +456,8 @@ impl Rendezvous {
         register
     }
 
-    /// Schedules the next request for the vehicle, unless one is scheduled, with a longer pause
-    /// each time.
+    /// Schedules the next request for the vehicle, unless one is scheduled, after a pause of 1 s
+    /// that doubles with each refusal since the last introduction, up to 30 s.
     fn take_later(&mut self, now: Instant) {
         let pause = TAKE_PAUSE.saturating_mul(1 << self.refusals.min(8)).min(TAKE_PAUSE_MAX);
         self.refusals = self.refusals.saturating_add(1);
@@ -515,7 +516,8 @@ fn known_vehicle(key: [u8; 32], fleet: &Fleet, shared: &Shared) -> anyhow::Resul
     Ok(key)
 }
 
-/// Returns the operator's registration, with its configured addresses or those known so far.
+/// Returns the operator's registration, with its configured addresses or those known so far, and
+/// the lease that it holds.
 fn register(
     config: &Config,
     driver: &Driver,

@@ -135,7 +135,7 @@ impl Watch {
         }
     }
 
-    /// Records that a new session replaced the probed one.
+    /// Records that a new session replaced the probed one, as the reason why the probe must stop.
     pub(crate) fn handle_new_session(&mut self) {
         self.refusal = Some("a new session has started".into());
     }
@@ -154,7 +154,7 @@ impl Watch {
     }
 
     /// Returns the measurements of what was sent from `from` to `to`, or why there are none: the
-    /// clocks were not compared yet.
+    /// clocks were not compared yet. The sizes in use are left 0, for the caller to set.
     pub(crate) fn measured(&self, from: Instant, to: Instant) -> Result<Measured, String> {
         let clock = self.clock.ok_or("the clocks of both ends have not been compared yet")?;
         let within = |at: &Instant| (from..to).contains(at);

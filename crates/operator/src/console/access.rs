@@ -180,7 +180,7 @@ impl fmt::Debug for Access {
 impl Names {
     /// Returns the names of a console at `address`: those `given`, each with its own port or else
     /// that of `address`, unless that is the scheme's default; or `address` itself if none was
-    /// given.
+    /// given, and `localhost` too if that is a loopback address.
     ///
     /// # Errors
     /// Returns one line if the address is a wildcard and no name was given.
@@ -213,7 +213,8 @@ impl Names {
     }
 
     /// Returns the names of a console that browsers reach by a proxy over HTTPS: those `given`. A
-    /// name has its port if that is not 443, and its path prefix at the proxy, if there is one.
+    /// name has its port if that is not 443, and its path prefix at the proxy, if there is one;
+    /// only the first name's prefix is kept, for the printed address.
     ///
     /// # Errors
     /// Returns one line if no name was given.

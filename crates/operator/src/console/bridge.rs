@@ -23,8 +23,8 @@ use super::wire::{self, SliceHead, kind, tagged};
 /// Request of a browser's console to the operator's process.
 #[derive(Debug)]
 pub enum Request {
-    /// Positions of wheel and pedals from the driving console or its successor, or an emergency
-    /// stop from another.
+    /// Command of the driving console or its successor, or of another console with an emergency
+    /// stop.
     Command(Command),
     /// Cut or restore an emulated link.
     Link(LinkAction),
@@ -176,7 +176,8 @@ pub(crate) struct Visitor {
 /// Reason for refusing a client connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refused {
-    /// The maximum number of consoles is connected.
+    /// The maximum number of consoles is connected, or that of consoles that may only watch, for
+    /// one more of these.
     Full,
     /// A page of another browser uses this number: knowing a number does not take over its
     /// connection.
@@ -278,7 +279,8 @@ impl Hub {
     }
 
     /// Shows a slice to the driving console, and to its successor, if there are any. A console that
-    /// missed a slice of a strip gets that strip again from its next IDR on, which is requested.
+    /// missed a slice of a strip gets that strip again from its next IDR on, which is requested;
+    /// for a successor one strip after another.
     pub fn show_slice(&self, head: SliceHead, message: Bytes) {
         let mut consoles = lock(&self.consoles);
         let successor = consoles.holder.successor();
@@ -293,8 +295,9 @@ impl Hub {
     }
 
     /// Shows a slice to one console. A console that waits for an IDR of the slice's strip gets no
-    /// other slice of it; the IDR is then requested only if the strip's bit is set in `asked`. A
-    /// slice that the console's queue has no room for is dropped, and an IDR requested in any case.
+    /// other slice of it; the IDR is then requested only if the strip's bit is set in `asked`. If
+    /// the console's queue has no room for the slice, or for a hello due before it, the slice is
+    /// dropped and counted; the console then waits for an IDR, which is requested in any case.
     fn show_slice_to(&self, place: &mut Place, head: SliceHead, message: Bytes, asked: u8) {
         let bit = 1_u8 << head.strip;
         if place.waiting_for_idr & bit != 0 && head.kind != SliceKind::Idr {
@@ -402,8 +405,8 @@ impl Hub {
     }
 
     /// Adds a console, which drives if it may and no other does. If one with the same id is
-    /// connected, the page has reconnected, and its former connection is closed. Returns the number
-    /// and the queues of the new connection.
+    /// connected, the page has reconnected, and its former connection is closed; if it drives, its
+    /// pictures restart from IDRs. Returns the number and the queues of the new connection.
     ///
     /// # Errors
     /// Fails if there are too many consoles, or if a console of another browser has the same id.

@@ -15,8 +15,8 @@ pub(crate) struct Holder {
     /// Request that the driving console has granted, until the vehicle's guard hands over; `None`
     /// if there is none.
     agreed: Option<Request>,
-    /// Console that was refused last, until it asks again or the driving console changes; `None` if
-    /// there is none.
+    /// Console that was refused last, until a new request of it is pending, it leaves, or the
+    /// driving console changes; `None` if there is none.
     refused: Option<ConsoleId>,
     request_count: u32,
 }
@@ -118,8 +118,9 @@ impl Holder {
         Some(self.hand_over(Some(console), Reason::Vacant))
     }
 
-    /// Removes a console and its request. If it drove, a successor or the console that asks takes
-    /// over, or none drives, and the change is returned; `None` if it did not drive.
+    /// Removes a console with its request, granted or not, and its refusal. If it drove, a
+    /// successor or the console that asks takes over, or none drives, and the change is returned;
+    /// `None` if it did not drive.
     pub(crate) fn leave(&mut self, console: ConsoleId) -> Option<Change> {
         self.refused.take_if(|refused| *refused == console);
         self.withdraw(console);
@@ -159,8 +160,8 @@ impl Holder {
     /// Handles an answer. Only the driving console answers, and only to the current request or to
     /// the one it has granted. If it agrees while the guard lets it drive, it continues to drive
     /// until the guard has handed over; if the guard does not let it drive, the asking console
-    /// drives at once. A refusal ends the request. Returns the change of the driving console, if
-    /// the answer causes one at once.
+    /// drives at once. A refusal ends the request, and its console counts as refused. Returns the
+    /// change of the driving console, if the answer causes one at once.
     pub(crate) fn answer(
         &mut self,
         console: ConsoleId,

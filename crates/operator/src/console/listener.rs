@@ -78,9 +78,9 @@ impl Tls {
     }
 }
 
-/// Disables Nagle's algorithm and limits the send buffer. A slice is one message, so delaying its
-/// end gains nothing. Data queued here can still be dropped; data in the system's buffer is shown
-/// however late it is.
+/// Disables Nagle's algorithm and limits the system's send buffer to 128 KiB; a failure is only
+/// logged. A slice is one message, so delaying its end gains nothing. Data queued here can still be
+/// dropped; data in the system's buffer is shown however late it is.
 fn prepare(stream: &TcpStream) {
     let small = SockRef::from(stream).set_send_buffer_size(SEND_BUFFER_BYTES);
     if let Err(error) = stream.set_nodelay(true).and(small) {

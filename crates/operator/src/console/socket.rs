@@ -44,8 +44,9 @@ impl Drop for Place {
     }
 }
 
-/// Passes messages to the hub until the browser closes the connection or is silent for 3 s, since a
-/// frozen page or a sleeping computer does not close it.
+/// Passes binary messages to the hub, and ignores all others, until the browser closes the
+/// connection or sends nothing for 3 s, since a frozen page or a sleeping computer does not close
+/// it.
 async fn read(mut stream: SplitStream<WebSocket>, place: &Place) {
     while let Ok(Some(Ok(message))) = timeout(CONSOLE_TIMEOUT, stream.next()).await {
         match message {
@@ -56,7 +57,8 @@ async fn read(mut stream: SplitStream<WebSocket>, place: &Place) {
     }
 }
 
-/// Sends pending messages, the role message first, until sending fails or the page reconnects.
+/// Sends pending messages, the role message first, until sending fails, or until the page
+/// reconnects; then it closes the connection with the code [`REPLACED`].
 async fn write(mut sink: SplitSink<WebSocket, Message>, mut joined: Joined) {
     let mut standing = joined.standing.borrow_and_update().clone();
     loop {

@@ -32,7 +32,8 @@ pub(crate) struct Files {
     pub(crate) key: PathBuf,
 }
 
-/// Reads the certificate of `files`; only the owner may have access to the key's file.
+/// Reads the certificate chain and the key of `files`; refuses a key file to which others than its
+/// owner have access.
 ///
 /// # Errors
 /// Returns one line that names the file and what is wrong with it.

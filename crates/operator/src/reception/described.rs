@@ -7,9 +7,9 @@ use tautline_net::metrics::{Labels, Page};
 /// Newest description and values of the vehicle's machine.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct DescribedMachine {
-    /// `None` before the first.
+    /// Newest description; `None` before the session's first.
     description: Option<Description>,
-    /// `None` before the first.
+    /// Newest values; `None` before the session's first.
     values: Option<Values>,
 }
 
@@ -23,7 +23,7 @@ impl DescribedMachine {
     }
 
     /// Adds the values to a metrics page, those with a number and those with a text; of values with
-    /// the same name only the first.
+    /// the same name only the first, and none unless the description has the values' revision.
     pub(super) fn add_to(&self, page: &mut Page) {
         let (mut numbers, mut texts) = (Vec::new(), Vec::new());
         for (value, reading) in self.named() {
@@ -39,7 +39,8 @@ impl DescribedMachine {
         page.gauges("machine_text", None, "1 for each text that the machine reports", texts);
     }
 
-    /// Returns the newest readings with the declarations of their values.
+    /// Returns the newest readings with the declarations of their values, the first for each name;
+    /// none unless description and values have the same revision.
     fn named(&self) -> impl Iterator<Item = (&ValueInfo, &Reading)> {
         let known = self.description.as_ref().zip(self.values.as_ref());
         // Until both are of one machine, an index names nothing.

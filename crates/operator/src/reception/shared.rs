@@ -123,7 +123,8 @@ impl Shared {
         ));
     }
 
-    /// Forgets the released vehicle, whose later events do not count; a person has to pick again.
+    /// Forgets the released vehicle and its reports; its later events do not count. The guard's
+    /// default limits the age of commands again, and a person has to pick a vehicle.
     pub(crate) fn leave(&self) {
         // Held until the end, because the loop's thread may be reporting at the same time.
         let mut expected = lock(&self.expected);
@@ -177,8 +178,8 @@ impl Shared {
         }
     }
 
-    /// Records the maximum age of a command in the guard's latency budget; does nothing without
-    /// one.
+    /// Records the maximum age of a command in the guard's latency budget, at least 1 ms; does
+    /// nothing without a budget.
     pub(super) fn note_budget(&self, budget: Option<Budget>) {
         if let Some(Budget { command_age_max, .. }) = budget {
             // A deadline of zero would be refused.

@@ -11,9 +11,11 @@ pub struct Entry {
     pub strip: u8,
     /// Kind of slice.
     pub kind: SliceKind,
-    /// Start of the strip's readout, by the operator's clock.
+    /// Start of the strip's readout, by the operator's clock; `shown_at` until the clocks are
+    /// compared.
     pub captured_at: Instant,
-    /// Time when encoding finished at the vehicle, by the operator's clock.
+    /// Time when encoding finished at the vehicle, by the operator's clock; `shown_at` until the
+    /// clocks are compared.
     pub encoded_at: Instant,
     /// Time of hand-over to the console, by the operator's clock.
     pub shown_at: Instant,
