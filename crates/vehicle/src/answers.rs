@@ -91,7 +91,8 @@ impl Progress {
 
     /// Returns the outcome to send at `now`, given the guard's latest status and whether the
     /// machine stands; `None` if it was sent last, if the guard neither manoeuvres nor holds the
-    /// machine, or after three answers unless the machine is held at standstill.
+    /// machine, without a status that can reflect the order until 1 s after the order, or after
+    /// three answers unless the machine is held at standstill.
     fn next(&self, heard: Option<Heard>, stands: bool, now: Instant) -> Option<Outcome> {
         // A status sent before the guard can have known the order does not count.
         let heard = heard.filter(|heard| heard.at >= self.ordered_at + KNOWN_AFTER);
@@ -125,7 +126,8 @@ fn signed(identity: &Identity, order: &Order, outcome: Outcome, epoch: u64) -> V
 
 /// Time from an order to the first status that can reflect it; earlier statuses are ignored.
 const KNOWN_AFTER: Duration = Duration::from_millis(50);
-/// Time without a status after which the guard counts as unheard; it sends 100 per second.
+/// Time from an order after which the guard counts as unheard if there is no recent status that can
+/// reflect the order; the guard sends 100 per second.
 const UNHEARD_AFTER: Duration = Duration::from_secs(1);
 /// Time from an order after which no further answers to it are sent: longer than a machine needs to
 /// stop from any speed of a road vehicle.

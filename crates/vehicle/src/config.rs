@@ -83,7 +83,7 @@ pub struct Config {
     /// True if Tautline's own encoder produces strips that an operator can record as complete
     /// pictures.
     pub joinable: bool,
-    /// Reaction after a pause in which nothing could be sent.
+    /// Reaction after a pause of 250 ms or more in which nothing could be sent.
     pub after_pause: AfterPause,
     /// Reaction to a picture of uniform brightness, such as that of a covered lens.
     pub uniform_picture: Reaction,
@@ -122,7 +122,8 @@ pub enum PictureSource<'a> {
 }
 
 impl PictureSource<'_> {
-    /// Checks that the named file exists and is of the right kind, without opening it.
+    /// Checks that the clip or device exists and is of the right kind, without opening it; nothing
+    /// is checked of a socket, whose program may begin later.
     ///
     /// # Errors
     /// Returns one line that says what is wrong.
@@ -416,7 +417,7 @@ named!(LossRecovery: "idr" Idr, "intra-refresh" IntraRefresh, "intra-columns" In
     "intra-refresh-on-loss" IntraRefreshOnLoss, "acknowledged-references" AcknowledgedReferences,
     "reference-selection" ReferenceSelection, "references-by-loss" ReferencesByLoss);
 
-/// Reaction after a pause in which nothing could be sent.
+/// Reaction after a pause of 250 ms or more in which nothing could be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterPause {

@@ -18,7 +18,7 @@ pub(crate) struct DescribedMachine {
     gathered: Option<Gathered>,
     /// Newest readings of the values, by their indices. Numbers that are not known are left out.
     readings: BTreeMap<u8, Reading>,
-    /// Time of the newest reading.
+    /// Time of the newest reading; zero before the first.
     read_at: Instant,
     /// Time at which the description was last sent; `None` before, and after a change.
     described_at: Option<Instant>,
@@ -57,7 +57,8 @@ impl DescribedMachine {
     }
 
     /// Takes an entry. One that no machine can declare, and one of the known description, are
-    /// ignored. Once all entries of another description are there, it replaces the known one.
+    /// ignored. One of another description than the gathered entries replaces them. Once a
+    /// description is complete, it replaces the known one, and all readings are forgotten.
     fn handle_entry(&mut self, entry: &Entry) {
         let Entry { revision, counts, index, item } = *entry;
         let is_known = self.description.as_ref().is_some_and(|it| it.revision == revision);
@@ -89,7 +90,8 @@ impl DescribedMachine {
         }
     }
 
-    /// Takes a reading at `now`. One that the known description does not have is ignored.
+    /// Takes a reading at `now`. One that the known description does not have, or has in another
+    /// form, is ignored. A number that is not finite removes the known reading.
     fn handle_reading(&mut self, read: &Read, now: Instant) {
         let Read { revision, index, reading, .. } = *read;
         let description = self.description.as_ref().filter(|it| it.revision == revision);
@@ -119,6 +121,7 @@ impl DescribedMachine {
     }
 
     /// Returns the values if they are due: after a change, at most every 100 ms, and every second.
+    /// `None` also before a description or a reading.
     pub(crate) fn take_values(&mut self, now: Instant) -> Option<Values> {
         let description = self.description.as_ref()?;
         let interval = if self.has_news { INTERVAL } else { REPEAT };

@@ -82,9 +82,9 @@ impl EgoMotion {
         self.moves.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the pictures of the last turns moved against the steering, three times as
-    /// often as with it: camera or steering is mirrored. Stays true at standstill, until later
-    /// turns agree.
+    /// Returns whether the pictures of the last turns moved against the steering, in at least 90
+    /// slices and three times as often as with it: camera or steering is mirrored. Stays true at
+    /// standstill, until later turns agree.
     pub fn contradicts(&self) -> bool {
         self.contradicts.load(Ordering::Relaxed)
     }
@@ -115,8 +115,8 @@ impl Estimate {
         (lasts(self.stands_since) && lasts(self.expands_since), self.votes.is_against())
     }
 
-    /// Returns whether the strips that expanded in nearly every picture of the last second
-    /// outnumber those that contracted by three or more, or the reverse.
+    /// Returns whether the strips that expanded in at least 75 % of their pictures of the last
+    /// second outnumber those that contracted by three or more, or the reverse.
     fn expands(&self) -> bool {
         let signs = self.strips.iter().map(|kept| {
             let count = |sign: i32| {

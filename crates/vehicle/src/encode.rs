@@ -89,9 +89,9 @@ impl Turn {
     }
 
     /// Encodes readouts until the camera ends. Passes each slice to `send`, which returns whether
-    /// it was accepted, and returns each buffer to `give_back`. A strip that the end of the camera
-    /// cuts off is discarded; one that cannot be encoded is logged, and its stream begins again
-    /// with an IDR.
+    /// it was accepted (if not, its strip recovers), and returns each buffer to `give_back`. A
+    /// strip that the end of the camera cuts off is discarded; one that cannot be encoded is
+    /// logged, and its stream begins again with an IDR.
     pub fn run(
         mut self,
         readouts: &Receiver<Readout>,

@@ -36,8 +36,8 @@ impl Epochs {
         Ok(Self { file, newest })
     }
 
-    /// Checks an offered lease of `epoch` with `operator`, and changes nothing; epoch 0 comes from
-    /// a switchboard that does not count epochs.
+    /// Checks an offered lease of `epoch` with `operator`, and changes nothing; epoch 0, of a
+    /// switchboard that does not count epochs, is refused once a lease with an epoch was taken.
     ///
     /// # Errors
     /// Returns why the lease is refused.

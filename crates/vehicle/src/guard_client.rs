@@ -267,7 +267,8 @@ impl GuardClient {
 
     /// Handles an authentic command, sent at `sent_at` by this clock with the error of the offset;
     /// `None` counts as stale. Its emergency stop counts at any age, the rest only if the command
-    /// is newer than the last and the session has not ended.
+    /// is newer than the last and no supervisor has ended the drive. Of a successor's command
+    /// before the handover only the act counts.
     fn handle_command(&self, command: &message::Command, sent_at: Option<(Instant, Duration)>) {
         let mut proposed = lock(&self.proposed);
         let asked = convert::proposed(command);
@@ -549,7 +550,8 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 /// the guard: 20 missed reports. Acts are not acknowledged meanwhile, but pictures and commands
 /// continue: this is less urgent than they are.
 const HANG_MAX: Duration = Duration::from_secs(1);
-/// Length of the queue of declarations and readings: those of 0.3 s.
+/// Length of the queue of declarations and readings, those of 0.3 s; further ones are dropped and
+/// counted.
 const DECLARED_MAX: usize = 256;
 /// Age from which the status of guard or machine no longer counts.
 const STATUS_AGE_MAX: Duration = Duration::from_millis(500);

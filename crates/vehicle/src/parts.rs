@@ -191,7 +191,7 @@ pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Longest pause before the source is opened again: an available source must deliver within 2 s, of
 /// which opening takes a part.
 pub(crate) const SOURCE_PAUSE_MAX: Duration = Duration::from_millis(500);
-/// Running time after which a start counts as successful.
+/// Running time after which a start counts as successful: the next pause is the shortest again.
 const SETTLED: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub struct Readout {
     /// Newest guard tick when the picture was begun; 0 if none was known.
     pub tick: u32,
     progress: Receiver<Progress>,
-    /// Buffer of the strip, once the camera has handed it over; `None` before.
+    /// Buffer of the strip, once the encoder has received it from the camera; `None` before.
     rows: Option<Picture>,
     /// Number of rows read from the top so far.
     count: usize,
@@ -101,8 +101,7 @@ impl Readout {
         self.is_cut
     }
 
-    /// Returns the strip's buffer for reuse; `None` if the camera handed none over and the encoder
-    /// asked for no rows.
+    /// Returns the strip's buffer for reuse; `None` if the encoder asked for no rows.
     pub fn into_rows(mut self) -> Option<Picture> {
         self.rows.take()
     }

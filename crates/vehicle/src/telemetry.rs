@@ -380,13 +380,14 @@ impl Reporter {
     }
 }
 
-/// Returns how many turns, of 50 ms, there are per telemetry report: 1, or 2 over low-rate links,
-/// because telemetry takes rate from the pictures.
+/// Returns how many turns, of 50 ms, there are per telemetry report: 1, or 2 with a video budget
+/// below 600 kbit/s, because telemetry takes rate from the pictures.
 pub fn turns(budget: Bitrate) -> u64 {
     if budget < THIN { 2 } else { 1 }
 }
 
-/// Returns how many turns, of 50 ms, there are per snapshot: 10, or 40 over low-rate links.
+/// Returns how many turns, of 50 ms, there are per snapshot: 10, or 40 with a video budget below
+/// 600 kbit/s.
 pub fn snapshot_turns(budget: Bitrate) -> u64 {
     if budget < THIN { 40 } else { 10 }
 }

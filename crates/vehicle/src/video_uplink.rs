@@ -28,7 +28,7 @@ pub(crate) struct VideoUplink<'a> {
 
 impl VideoUplink<'_> {
     /// Runs camera and encoders on `sensor` until a thread fails or all have ended; returns the
-    /// cause.
+    /// cause, also if they cannot be started.
     pub(crate) async fn see(&self, sensor: Box<dyn Sensor>) -> anyhow::Error {
         let mut threads = Threads::default();
         let first = FirstFailure::new();

@@ -64,7 +64,7 @@ pub(super) struct Fate {
 }
 
 impl EncoderControl {
-    /// Creates a control without a budget yet: encoders wait.
+    /// Creates a control without a budget yet: encoders wait, and every strip begins with an IDR.
     pub fn new() -> Self {
         Self::with(AfterPause::default())
     }
@@ -191,9 +191,10 @@ impl EncoderControl {
         self.governor().note_shown(shown);
     }
 
-    /// Sets the total rate of all slices; zero pauses. After a pause of [`PAUSE_LONG`] every strip
-    /// recovers: the links were gone, along with the packets on them ([UGV]). A shorter pause needs
-    /// no recovery: no slice was encoded meanwhile that the peer could lack.
+    /// Sets the total rate of all slices; zero pauses. After a pause of 250 ms or more every strip
+    /// recovers, as `after_pause` says: the links were gone, along with the packets on them
+    /// ([UGV]). A shorter pause needs no recovery: no slice was encoded meanwhile that the peer
+    /// could lack.
     pub fn set_budget(&self, budget: Bitrate, now: Instant) {
         self.budget_bps.store(budget.bps(), Ordering::Relaxed);
         self.governor().set_budget(budget, now);

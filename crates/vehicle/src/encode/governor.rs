@@ -48,7 +48,8 @@ pub struct Governor {
     busy_until: Instant,
     /// Number of the picture begun last; `None` before the first.
     taken: Option<u32>,
-    /// Time from the picture begun last to the next coded one; `size` is the size allowed for it.
+    /// Time from the picture begun last to the next coded one; `size` is the size allowed for the
+    /// picture begun last, all strips together.
     time: Duration,
     size: ByteCount,
     /// Rate in bit/s from which `size` was computed.
@@ -57,7 +58,7 @@ pub struct Governor {
     /// coded picture. Both are `None` before it.
     granted_at: Option<Instant>,
     begun_at: Option<Instant>,
-    /// Rate in bit/s that the links have shown to carry in this session.
+    /// Rate in bit/s that the links have shown to carry in this session; 0 before they have.
     shown: f64,
     paused_at: Instant,
     seen_at: Instant,
@@ -133,16 +134,16 @@ impl Governor {
         self.interval = self.interval.min(*self.intervals().last().unwrap_or(&1));
     }
 
-    /// Starts a new session: what was observed of the links is forgotten, and the size of the
-    /// pictures and their need of bytes are kept.
+    /// Starts a new session: what was observed of the links is forgotten, nothing may be sent
+    /// before the next budget, and the size of the pictures and their need of bytes are kept.
     pub fn handle_new_session(&mut self) {
         let Self { follows, gives_rows, need, reduction, reduction_max, .. } = *self;
         let new = Self::new(self.source);
         *self = Self { follows, gives_rows, need, reduction, reduction_max, ..new };
     }
 
-    /// Sets the total rate for all slices. After a pause, a rate of zero, of 250 ms or more,
-    /// earlier observations of the links no longer count.
+    /// Sets the total rate for all slices. After 250 ms or more at a rate of zero, the smoothed
+    /// rate and the waits for a change of rate begin anew.
     pub fn set_budget(&mut self, budget: Bitrate, now: Instant) {
         let was_paused = self.granted == 0.0;
         self.granted = budget.as_f64();
@@ -248,7 +249,8 @@ impl Governor {
         Some(if self.bursts() { self.size } else { self.size_now(now) })
     }
 
-    /// Returns whether strips come in bursts: all at once, or with frame decimation.
+    /// Returns whether strips come in bursts: all at once, or with frame decimation. False if the
+    /// picture rate does not follow the budget.
     fn bursts(&self) -> bool {
         self.follows && (self.interval > 1 || !self.gives_rows)
     }
@@ -430,8 +432,8 @@ impl Governor {
         self.set_interval(interval);
     }
 
-    /// Returns the picture interval for pictures of the next larger size, if there is one and the
-    /// budget amply pays for it.
+    /// Returns the longest picture interval that leaves [`RATE_ENLARGED`], if pictures are reduced
+    /// and the budget amply pays for the next larger size at that interval; `None` otherwise.
     fn interval_of_larger(&self) -> Option<u32> {
         let larger = self.reduction.checked_sub(1).filter(|larger| *larger > 0)?;
         let need = self.need? * needs(self.reduction) / needs(larger);
@@ -467,7 +469,8 @@ const RATE_ENLARGED: f64 = 10.0;
 /// Greatest factor by which the budget reduces pictures: a third of 1280 pixels still has room for
 /// the stamp.
 const REDUCTION_MAX: usize = 3;
-/// Rates in bit/s below which a session begins with pictures of half the size, and of a third.
+/// Rates shown by the links, in bit/s, below which a session begins with pictures of half the width
+/// and height, and of a third.
 const REDUCED_BELOW: [f64; 2] = [800e3, 350e3];
 /// Rate in bit/s assumed of links that have shown none.
 const SHOWN_UNKNOWN: f64 = 500e3;

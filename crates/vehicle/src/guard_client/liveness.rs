@@ -65,8 +65,9 @@ impl Liveness {
         self.meter.sight.handle_machine(speed, steering);
     }
 
-    /// Returns what is wrong at `now`: a camera or encoder that has stopped and, if the settings
-    /// say to stop for them, a uniform picture or one that moves at standstill.
+    /// Returns what is wrong at `now`: a camera that has stopped, an encoder that has while it gets
+    /// pictures and may send, and, if the settings say to stop for them, a uniform picture or one
+    /// that moves at standstill.
     pub fn troubles(&mut self, now: Instant) -> Troubles {
         self.pictures.note(self.camera.pictures.load(Ordering::Relaxed), now);
         // Nothing can be sent, so nothing is coded.
@@ -113,7 +114,8 @@ impl Moving {
 }
 
 /// Number of picture intervals without a picture after which a camera counts as stopped, unless
-/// [`TIMEOUT_MIN`] is longer.
+/// [`TIMEOUT_MIN`] is longer. For an encoder the time is multiplied by the picture interval that is
+/// coded.
 const PICTURES_MISSING: u32 = 4;
 /// Greatest picture interval that the timeout is computed from, for slow cameras.
 const PERIOD_MAX: Duration = Duration::from_secs(1);
