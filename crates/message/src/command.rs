@@ -15,7 +15,8 @@ use crate::wire::{Kind, length, number};
 /// 0: 56 bytes or more.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Command {
-    /// Sequence number, increased by one with each command of a session; a lower one is stale.
+    /// Sequence number, increased by one with each command of a session; of a command that is not
+    /// newer than the last, only an emergency stop counts.
     pub sequence: u64,
     /// Time at which the operator sent the command, on the operator's clock.
     pub sent_at: Instant,
@@ -125,7 +126,8 @@ fn twist(twist: &wire_command::Twist) -> Result<Twist, Error> {
     })
 }
 
-/// Returns the set points of a list, in which NaN is none.
+/// Returns the set points of a list, in which NaN is none; refuses a list that is too long, and
+/// infinite set points.
 fn axes(list: Option<Vector<'_, f32>>) -> Result<Axes, Error> {
     let mut axes = Axes::NONE;
     let list = list.unwrap_or_default();

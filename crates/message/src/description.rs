@@ -151,7 +151,7 @@ fn read_value(value: wire::ValueInfo<'_>) -> Result<ValueInfo, Error> {
     possible("values", Item::Value(value)).map(|()| value)
 }
 
-/// Returns the revision with this number.
+/// Returns the revision with this number; an error for 0, which means that it is missing.
 pub(crate) fn revision(number: u32) -> Result<Revision, Error> {
     Revision::new(number).ok_or(Error::Missing { field: "revision" })
 }

@@ -11,7 +11,8 @@ use crate::wire::{Kind, NAME_BYTES_MAX, TEXT_BYTES_MAX, list, text};
 pub struct OperatorStatus {
     /// Nanoseconds since 1970 on the operator's clock.
     pub unix_ns: u64,
-    /// Vehicle that is driven or requested; at most 64 bytes.
+    /// Name of the vehicle that is driven or requested, at most 64 bytes; empty before one is
+    /// picked.
     pub vehicle_name: String,
     /// Progress of the session to the vehicle.
     pub session_state: SessionState,
@@ -108,7 +109,8 @@ choice! {
         Connecting,
         /// Commands and video flow.
         Established,
-        /// Nothing has arrived from the vehicle on any link for some time.
+        /// Nothing has arrived from the vehicle on any link for 1 s, or the switchboard has ended
+        /// the lease.
         Lost,
     }
 }

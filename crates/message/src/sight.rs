@@ -21,7 +21,8 @@ pub enum Sight {
     Moves,
     /// The pictures turn against the steering.
     Contradicts,
-    /// A steering check is due: nobody has completed one yet.
+    /// A steering check is due: nobody has completed one yet or, if every drive requires one, since
+    /// the machine was last held.
     Unchecked,
 }
 

@@ -280,7 +280,7 @@ impl ProcessStats {
 }
 
 impl Value {
-    /// Maximum number of values in one snapshot.
+    /// Maximum number of values in one snapshot; a receiver refuses one with more.
     pub const COUNT_MAX: usize = 64;
 
     /// Returns a value that may rise and fall, in `unit`.

@@ -515,22 +515,27 @@ fn addresses(vector: Vector<'_, ForwardsUOffset<&str>>) -> Result<Vec<String>, E
     })
 }
 
-/// Maximum number of vehicles in a list.
+/// Maximum number of vehicles in a list, or of an enrolled machine's peers; a message with more is
+/// refused.
 pub(super) const VEHICLE_COUNT_MAX: usize = 256;
-/// Maximum number of relays of a lease.
+/// Maximum number of relays of a lease; a message with more is refused.
 const RELAY_COUNT_MAX: usize = 4;
-/// Maximum length of a part of an order's answer in bytes: half of a message.
-const PART_BYTES_MAX: usize = 32 * 1024;
-/// Maximum length of a token in bytes: one and a half times the present length.
-const TOKEN_BYTES_MAX: u16 = 256;
-/// Maximum number of addresses of one peer: twice the links of a session.
-const ADDRESS_COUNT_MAX: usize = 32;
-/// Maximum number of candidates of one peer.
-const CANDIDATE_COUNT_MAX: usize = 32;
-/// Maximum length of a vehicle's location in bytes: a full list of vehicles must fit in one
+/// Maximum length of a part of an order's answer in bytes, beyond which it is refused: half of a
 /// message.
+const PART_BYTES_MAX: usize = 32 * 1024;
+/// Maximum length of a relay's token in bytes, beyond which it is refused: one and a half times the
+/// present length.
+const TOKEN_BYTES_MAX: u16 = 256;
+/// Maximum number of addresses of one peer, beyond which a message is refused: twice the links of a
+/// session.
+const ADDRESS_COUNT_MAX: usize = 32;
+/// Maximum number of candidates of one peer; a message with more is refused.
+const CANDIDATE_COUNT_MAX: usize = 32;
+/// Maximum length of a vehicle's location in bytes, beyond which it is refused: a full list of
+/// vehicles must fit in one message.
 pub(super) const PLACE_BYTES_MAX: usize = 32;
-/// Highest index of a socket: a session has sixteen links.
+/// Highest index of a candidate's socket, beyond which it is refused: a session has sixteen links.
 const END_MAX: u16 = 15;
-/// Maximum length in bytes of a signed order or answer; none is as long.
+/// Maximum length in bytes of a signed order or answer, beyond which it is refused; none is as
+/// long.
 const SIGNED_BYTES_MAX: usize = 256;

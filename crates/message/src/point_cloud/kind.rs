@@ -1,10 +1,10 @@
 use crate::wire::{Kind, NAME_BYTES_MAX};
 
-/// Maximum number of fields of a record.
+/// Maximum number of fields of a record, beyond which a cloud is refused.
 pub(super) const FIELD_COUNT_MAX: usize = 32;
-/// Maximum length of a record in bytes.
+/// Maximum length of a record in bytes, beyond which a cloud is refused.
 pub(super) const STRIDE_MAX: u64 = 1024;
-/// Maximum length of all records in bytes.
+/// Maximum length of all records of a cloud in bytes, beyond which it is refused.
 pub(super) const DATA_BYTES_MAX: usize = 16 << 20;
 
 /// Limits of a point cloud.
