@@ -68,7 +68,8 @@ impl Note {
         chain::is_note_signed(key, signature, &note.body().to_string()).then_some(note)
     }
 
-    /// Returns the signed text of the note.
+    /// Returns the text of the note's file: the note, the public key, and the signature over the
+    /// note.
     pub(crate) fn text(&self, signer: &Signer) -> String {
         let note = self.body();
         let signature = signer.sign_note(&note.to_string());

@@ -42,9 +42,10 @@ impl Describer {
         self.entries.first().map(|entry| entry.revision)
     }
 
-    /// Sends the next entry and the machine's new readings, at most [`READINGS_MAX`]. Frames
-    /// that the system does not send are not repeated: each entry comes again in turn, each reading
-    /// when the machine reports it again.
+    /// Sends the next entry and the machine's new readings, at most [`READINGS_MAX`]; nothing if
+    /// the description is empty. Readings of values that are not declared are left out. Frames that
+    /// the system does not send are not repeated: each entry comes again in turn, each reading when
+    /// the machine reports it again.
     pub(crate) fn send(&mut self, machine: &mut impl Machine, client: &mut Client, now: Instant) {
         let Some(entry) = self.entries.get(self.next).copied() else { return };
         self.next = (self.next + 1) % self.entries.len();

@@ -36,7 +36,7 @@ pub struct Worker {
     shared: Arc<Shared>,
     /// Number of the turn in work; 0 for none.
     at_work: u64,
-    /// Number of the request that came with it; `None` without one.
+    /// Number of the request that came with the turn in work; `None` without one.
     asked: Option<u64>,
 }
 
@@ -89,7 +89,7 @@ struct Outcome {
 struct Asked {
     number: u64,
     action: u8,
-    /// Turn in which the guard asked last.
+    /// Time of the turn in which the guard asked last.
     asked_at: Instant,
     is_posted: bool,
     /// Answer of the machine; `None` before it.
@@ -213,7 +213,8 @@ impl Detached {
         }
     }
 
-    /// Takes readings, and the answer to a request, from the end of a turn.
+    /// Takes readings, and the answer to a request, from the end of a turn; a request whose turn
+    /// failed is refused.
     fn take(&mut self, outcome: &Outcome) {
         let Outcome { done, asked, .. } = outcome;
         if let Some(done) = done {
@@ -351,8 +352,9 @@ impl Default for Judge {
 }
 
 impl Judge {
-    /// Judges the time since the last turn, with what has ended since, before the next turn is
-    /// posted.
+    /// Updates the machine's state and its trouble by the turn that has ended since the last call.
+    /// Without one, the machine becomes unsafe once a turn has been open for [`LIMIT`]. Called
+    /// before the next turn is posted.
     fn turn(&mut self, outcome: Option<&Outcome>, now: Instant) {
         let passed = self.turned_at.replace(now).map_or(Duration::ZERO, |at| now.since(at));
         let Some(&Outcome { number, ref done, .. }) = outcome else {
@@ -472,7 +474,7 @@ fn unknown() -> MachineState {
     }
 }
 
-/// Time in which the calls of a turn must have ended: three turns.
+/// Time in which the calls of a turn must have ended, or the machine is unsafe: three turns.
 const LIMIT: Duration = Duration::from_millis(30);
 /// Time by which three turns may be shorter than that.
 const JITTER: Duration = Duration::from_millis(2);

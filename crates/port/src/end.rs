@@ -185,8 +185,8 @@ impl<In: Frame> End<In> {
     }
 }
 
-/// Adds a received frame to its queue, without which it was refused; drops the oldest if the queue
-/// is full.
+/// Adds a received frame to its queue, and drops the oldest if the queue is full; `None` stands for
+/// a refused frame, which is only counted.
 fn keep<T>(queue: &mut VecDeque<T>, received: Option<T>, counts: &mut Counts) {
     let Some(received) = received else {
         counts.refused += 1;

@@ -145,7 +145,8 @@ impl Keeper {
         }
     }
 
-    /// Passes an entry of the machine's description and its readings on to the vehicle.
+    /// Passes an entry of the machine's description and up to [`VALUES_STEP`] of its readings on to
+    /// the vehicle.
     fn forward(&mut self, entry: Option<Entry>, now: Instant) {
         if let Some(entry) = entry {
             self.vehicle.send_entry(&Description { source: now, entry });

@@ -74,7 +74,7 @@ impl Proposer {
         self.receiver.refused_count() + self.entries.refused_count() + self.values.refused_count()
     }
 
-    /// Returns the number of frames with trailing numbers unknown to this build.
+    /// Returns the number of status frames with trailing numbers unknown to this build.
     pub fn skipped_count(&self) -> u64 {
         self.receiver.skipped_count()
     }

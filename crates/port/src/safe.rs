@@ -58,7 +58,7 @@ impl Safe {
         Ok(Self { output, bytes, to: name })
     }
 
-    /// Creates it from a place that another process has opened.
+    /// Creates safe bytes for a place that another process has opened.
     pub(crate) fn received(output: OwnedFd, bytes: Vec<u8>) -> io::Result<Self> {
         Ok(Self { output: Output::of(output)?, bytes, to: "a place of the machine".to_owned() })
     }

@@ -255,8 +255,8 @@ impl Follower {
         now
     }
 
-    /// Takes the newest control of a turn, if one arrived; after a long pause of this thread it is
-    /// discarded.
+    /// Takes the newest control of a turn, if one arrived; it is discarded after a pause of this
+    /// thread of `control_timeout` or longer.
     fn take(&mut self, newest: Option<Control>, now: Instant) {
         let stood = self.turned_at.replace(now).map_or(Duration::ZERO, |at| now.since(at));
         self.pauses.turn(stood);

@@ -114,8 +114,8 @@ impl Drop for Watchdog {
     }
 }
 
-/// Runs the watchdog's process: its end of the socket is `channel`. Returns after the end of the
-/// machine's process, or a second after that was killed.
+/// Runs the watchdog's process: its end of the socket is `channel`. Returns once the machine's end
+/// says that it ends, or a second after its process was killed.
 pub fn run(channel: OwnedFd) {
     realtime::raise_thread("the watchdog", realtime::Urgency::Safety);
     let clock = Clock::start();
@@ -263,10 +263,11 @@ const READY: u8 = b'R';
 const SENT: u8 = b'S';
 /// Silence above which the safe bytes are sent: at the turn that misses the third beat.
 const SILENCE_MAX: Duration = Duration::from_millis(25);
-/// Time for which they are repeated after the machine's process was killed: a serial line or a bus
-/// that was busy then gets them too.
+/// Time for which the safe bytes are repeated after the machine's process was killed: a serial line
+/// or a bus that was busy then gets them too.
 const SENDS_FOR: Duration = Duration::from_secs(1);
-/// Time in which the process starts: Python needs a twentieth of it on an idle computer.
+/// Time in which the watchdog's process must be ready, or its start fails: Python needs a twentieth
+/// of it on an idle computer.
 const READY_MAX: Duration = Duration::from_secs(5);
 const END_MAX: Duration = Duration::from_millis(500);
 

@@ -18,10 +18,11 @@ pub(crate) struct Equipment {
     /// Position of each axis of a position, speed of each axis of a speed; NaN beyond the last.
     axes: [f32; AXES_MAX],
     actions: Actions,
-    /// Number of values; of the next one that is reported; whether a turn of reports has begun.
+    /// Number of declared values.
     values: u8,
+    /// Number of the value that is reported next; equal to `values` while no report is due.
     next: u8,
-    /// Time since the last report of all values.
+    /// Time since the newest reports of the values began.
     since: Duration,
     is_docked: bool,
 }
@@ -63,7 +64,8 @@ impl Equipment {
         self.actions
     }
 
-    /// Moves the axes for `passed` under these controls.
+    /// Takes the actions of these controls as those that are on, and moves the axes for `passed`
+    /// under them.
     pub(crate) fn step(&mut self, controls: &Controls, passed: Duration) {
         self.actions = controls.actions;
         self.since += passed;
@@ -79,7 +81,8 @@ impl Equipment {
         }
     }
 
-    /// Begins a requested action: a machine docks, and leaves its dock, only while it stands.
+    /// Begins the requested action: a machine that stands docks, or leaves its dock. Returns
+    /// whether it does; one that moves refuses.
     pub(crate) fn request(&mut self, stands: bool) -> bool {
         self.is_docked ^= stands;
         stands
@@ -180,11 +183,13 @@ const SPEED: f32 = 4.0;
 const REPORTED_EVERY: Duration = Duration::from_millis(500);
 /// Number of a robot's requested action: the one behind a car's lights and horn.
 pub(crate) const DOCK: u8 = 6;
-/// Voltage of an empty and of a full battery of seven cells of lithium iron phosphate, V.
+/// Voltage of an empty battery of seven cells of lithium iron phosphate, V.
 const EMPTY: f32 = 21.0;
+/// Voltage of the same battery when full, V.
 const FULL: f32 = 25.5;
-/// Temperature of motors at rest in °C, and by how much driving at 1 m/s heats them.
+/// Temperature of motors at rest, °C.
 const AMBIENT: f32 = 24.0;
+/// Rise of the motors' temperature for each m/s of speed, °C.
 const HEATING: f32 = 12.0;
 
 #[cfg(test)]

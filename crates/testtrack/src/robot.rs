@@ -39,7 +39,7 @@ pub struct SimulatedRobot {
     odometer: f64,
     /// Number of sub-steps since the start.
     steps: u64,
-    /// Time up to which it has moved; `None` before the first turn.
+    /// Time up to which the machine has moved; `None` before the first turn.
     moved_until: Option<Instant>,
     /// Time that the sub-steps have not used yet.
     rest: Duration,
@@ -136,7 +136,8 @@ impl SimulatedRobot {
         ];
     }
 
-    /// Returns a value with a sensor's noise; a machine at rest is measured exactly.
+    /// Returns part `at` of the motion, in its order, with a sensor's noise; a machine at rest is
+    /// measured exactly.
     fn measured(&self, at: usize) -> f32 {
         let is_at_rest = self.motion == [0.0; 3];
         let noise = if is_at_rest { 0.0 } else { self.conditions.noise };
