@@ -379,7 +379,8 @@ impl Drop for Watched {
 
 impl Listener {
     /// Accepts on `listener` behind `limit`; `shake` does the handshake of a connection, if there
-    /// is one.
+    /// is one. A connection whose handshake fails, or takes longer than the limit's silence, is
+    /// dropped.
     ///
     /// # Errors
     /// When the listener's own address is unknown.
@@ -438,7 +439,8 @@ impl Connected<IncomingStream<'_, Listener>> for Peer {
     }
 }
 
-/// Updates the phase of a connection before and after the handling of a request. It must be the
+/// Marks a connection as answering while a request of it is handled; afterwards as open if the
+/// response switches protocols, and otherwise as awaiting the next request. It must be the
 /// outermost layer of a router served by a [`Listener`].
 pub async fn attend(
     ConnectInfo(Peer { caller, .. }): ConnectInfo<Peer>,

@@ -116,8 +116,8 @@ impl Bus {
         }
     }
 
-    /// Receives the next frame or report; `None` if nothing is waiting. Empty and longer datagrams
-    /// are skipped.
+    /// Receives the next frame or report; `None` if nothing is waiting. Datagrams that are empty or
+    /// longer than `buffer` are skipped.
     ///
     /// # Errors
     /// Those of the system: the bus is down or gone.
@@ -159,7 +159,8 @@ impl Waker {
     }
 }
 
-/// Waits until something is received on `bus`, `waker` wakes, or `longest` has passed. Blocks.
+/// Waits until something is received on `bus`, `waker` wakes, or `longest` has passed, and clears
+/// the wake. Blocks.
 pub fn wait(bus: Option<&Bus>, waker: &Waker, longest: Duration) {
     let mut fds = vec![PollFd::new(&waker.0, PollFlags::IN)];
     fds.extend(bus.map(|bus| PollFd::new(bus, PollFlags::IN)));

@@ -161,7 +161,8 @@ pub(crate) const UNPROVEN_MAX: usize = 256;
 /// Minimum of both limits on unproven connections, in a process with very few files: the
 /// connections that a browser opens at once.
 const UNPROVEN_MIN: usize = 8;
-/// Maximum connections per key: one, its successor after a restart, and two that are being closed.
+/// Maximum connections per key, beyond which a further one is refused: one, its successor after a
+/// restart, and two that are being closed.
 const KEY_MAX: usize = 4;
 
 #[cfg(test)]

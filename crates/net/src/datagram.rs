@@ -244,7 +244,8 @@ impl Client {
     }
 
     /// Receives the server's next datagram into `buffer`, truncated to its length; returns the
-    /// length, or `None` if no datagram is waiting or nothing was sent yet.
+    /// length, or `None` if no datagram is waiting, nothing was sent yet, or [`ERRORS_MAX`] reads
+    /// have failed.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Option<usize> {
         for _ in 0..ERRORS_MAX {
             let received = match self.socket.as_ref()? {
@@ -260,7 +261,8 @@ impl Client {
         None
     }
 
-    /// Sends a datagram to the server; returns whether the system accepted it.
+    /// Sends a datagram to the server, over a new socket if there is none; returns whether the
+    /// system accepted it. A failure at a path, except of a full queue, closes the socket.
     pub fn send(&mut self, bytes: &[u8]) -> bool {
         if self.socket.is_none() {
             self.socket = self.connect().ok();

@@ -592,8 +592,9 @@ const TICK: Duration = Duration::from_millis(100);
 const UNHEARD: Duration = Duration::from_millis(30);
 /// Sleep time of the loop without a session or datagrams.
 const IDLE: Duration = Duration::from_secs(1);
-/// Maximum inputs of the application that wait, and that are taken in one turn: the units of a
-/// tenth of a second at 60 pictures of six slices a second, and more.
+/// Maximum inputs of the application that wait, and that are taken in one turn. Beyond it, units
+/// are dropped and other inputs block their caller. It is the units of a tenth of a second at 60
+/// pictures of six slices a second, and more.
 const INPUTS_MAX: usize = 256;
 /// Number of reads from one socket before the session may send again; the kernel may join several
 /// datagrams of one sender in a read.

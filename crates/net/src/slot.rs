@@ -65,7 +65,7 @@ impl Slot {
         Ok(slot)
     }
 
-    /// Opens the socket, on its previous port if that is free.
+    /// Opens the socket: on its previous port if that is free, otherwise on the configured one.
     fn try_open(&mut self, registry: &Registry) -> anyhow::Result<()> {
         let opened = match self.address.port() {
             0 => self.local.open(),
@@ -93,8 +93,8 @@ impl Slot {
         &self.local
     }
 
-    /// Sends a datagram, from the address that its link has called; `None` if there is no socket
-    /// now.
+    /// Sends a datagram, from the address that its link has called, or from one that the kernel
+    /// chooses if that address has gone. `None` if there is no socket now.
     pub(crate) fn send(
         &mut self,
         datagram: &[u8],

@@ -147,8 +147,8 @@ impl Streams {
         }
     }
 
-    /// Keeps a connection for each of `routes`, with the holder of `key`, a session's peer, at the
-    /// other end.
+    /// Keeps a connection for each of `routes` that is a stream, with the holder of `key`, a
+    /// session's peer, at the other end. Beyond [`CALLS_MAX`] a route is left out, with a warning.
     pub(crate) fn call(&mut self, routes: &[Route], key: PublicKey, now: Instant) {
         self.keep(routes, key, tls::LINK, now);
     }
@@ -409,6 +409,7 @@ impl Drops {
 }
 
 /// Writes to and reads from one connection over TLS; returns whether more may wait to be read.
+/// Informs the sessions if the connection has become full, or is full no longer.
 ///
 /// The clock is read after each datagram: with an earlier time, a pong received meanwhile would
 /// contradict the clocks.

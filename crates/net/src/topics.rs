@@ -29,7 +29,8 @@ pub struct Topic {
     pub topic: String,
     /// Address at which the program's datagrams arrive; each datagram is a unit.
     pub listen: Address,
-    /// Maximum rate on each link, averaged over one second and counted in bytes of units, kbit/s.
+    /// Maximum rate in bytes of units, kbit/s: for data over all links together, averaged over one
+    /// second; for telemetry on each link.
     pub rate_cap_kbps: u32,
     /// Rule for which of the topic's units still count.
     #[serde(default)]

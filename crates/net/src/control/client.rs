@@ -354,7 +354,8 @@ const RETRY_MAX: Duration = Duration::from_secs(3);
 /// Duration after which a connection counts as stable: the delay before the next attempt is then
 /// [`RETRY_MIN`] again.
 const SETTLED: Duration = Duration::from_secs(3);
-/// Maximum of queued frames, and of queued events: some seconds of the control plane's traffic.
+/// Maximum of queued frames, beyond which sending fails, and of queued events, beyond which the
+/// client waits for the application: some seconds of the control plane's traffic.
 const QUEUE_FRAMES_MAX: usize = 64;
 const CLOSE_MAX: Duration = Duration::from_secs(1);
 const TLS_CLOSE_MAX: Duration = Duration::from_millis(200);

@@ -43,7 +43,8 @@ pub(super) struct Reached {
 }
 
 impl Dialler {
-    /// Creates the paths to `host` over each of `links`, and last over the system's own route.
+    /// Creates the paths to `host` over each of `links` that has an address or an interface of its
+    /// own, and last over the system's own route.
     pub(super) fn new(host: Host, links: &[Local]) -> Self {
         let is_bound = |local: &&Local| match local {
             Local::Address(address) => !address.ip().is_unspecified(),

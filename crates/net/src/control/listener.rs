@@ -95,7 +95,9 @@ impl Incoming {
     /// The caller decides what that key may do, so that a refusal can carry a reason.
     ///
     /// # Errors
-    /// [`Error::Unanswered`], [`Error::Handshake`], [`Error::Protocol`] or [`Error::Broken`].
+    /// [`Error::Unanswered`] after 3 s, [`Error::Handshake`] if TLS fails or the client shows no
+    /// usable key, [`Error::Protocol`] for another protocol in TLS, [`Error::Broken`] if the socket
+    /// fails.
     pub async fn handshake(self) -> Result<Connection, Error> {
         let address = self.remote.to_string();
         // Disables Nagle's algorithm: frames are small and latency matters.
@@ -121,7 +123,8 @@ impl fmt::Debug for Incoming {
     }
 }
 
-/// Maximum length of a hello; this project's client sends about 300 bytes.
+/// Maximum length of a hello; a longer one does not count as a request for a relay. This project's
+/// client sends about 300 bytes.
 const HELLO_BYTES_MAX: usize = 2_048;
 const HELLO_PAUSE: Duration = Duration::from_millis(10);
 /// Maximum time of a handshake: two round trips of a bad mobile link, with room for one repeated

@@ -88,7 +88,7 @@ pub struct LinkConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WirelessConfig {
-    /// Received power at the station.
+    /// Received power at the station in dBm: -20, -35 or -60.
     pub power_dbm: i32,
     /// True if another flow of 2000 kB/s shares the wireless network, as in the paper's tests.
     #[serde(default = "yes")]

@@ -235,7 +235,8 @@ impl Relay {
         }
     }
 
-    /// Sends the packets that the model has delivered until now.
+    /// Sends the packets that the model has delivered until now, and records how late each leaves.
+    /// A packet that cannot be sent is counted by reason.
     pub(super) fn release(&mut self, clock: &Clock) {
         let mut now = clock.now();
         while let Some((direction, due, packet)) = self.model.pop(now) {

@@ -143,8 +143,8 @@ impl Line {
 }
 
 /// Reads a file line by line; `each` receives the number of each line, starting at 1, and its
-/// content. The header and empty lines are skipped. Reading stops if the file does not begin with
-/// the header.
+/// content. The header and empty lines are skipped. If the file does not begin with the header,
+/// `each` receives one error, and reading stops.
 ///
 /// # Errors
 /// When the input cannot be read.

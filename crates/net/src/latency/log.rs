@@ -255,7 +255,8 @@ pub fn files_in(folder: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
 pub const FILE_PREFIX: &str = "latency-";
 /// Suffix of each file's name.
 pub const FILE_SUFFIX: &str = ".csv";
-/// Maximum of queued lines: more than two seconds of sixteen links at a ping every 20 ms.
+/// Maximum of queued lines, beyond which samples are lost: more than two seconds of sixteen links
+/// at a ping every 20 ms.
 const LINES_MAX: usize = 2_048;
 /// Minimum number of files that share the total size: each takes at most this fraction of it, so
 /// that little is lost with the oldest.

@@ -130,7 +130,8 @@ fn add_totals(page: &mut Page, snapshot: &Snapshot) {
     page.counters("channel_units", None, "Units by channel and outcome", units);
 }
 
-/// Adds the value as a metric of its own: its name in snake case, then its unit.
+/// Adds the value as a metric of its own, a counter if it is a total, otherwise a gauge: its name
+/// in snake case, then its unit. A name without a letter is left out.
 fn add_value(page: &mut Page, value: &Value) {
     let name = snake(&value.name);
     if name.is_empty() {

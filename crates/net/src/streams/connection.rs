@@ -249,7 +249,8 @@ impl Connection {
         Ok(true)
     }
 
-    /// Writes TLS output to the socket, as far as it accepts it.
+    /// Writes TLS output to the socket, as far as it accepts it: an open connection is full until
+    /// all is written.
     fn flush(&mut self) -> Result<(), End> {
         while self.tls.wants_write() {
             match self.tls.write_tls(&mut self.socket) {

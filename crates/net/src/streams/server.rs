@@ -127,8 +127,9 @@ impl Server {
         }
     }
 
-    /// Checks every connection regardless of events, and closes those without a route that
-    /// `is_known` accepts in time. Call it about ten times a second.
+    /// Lets the next [`turn`](Self::turn) check every connection regardless of events, and closes
+    /// those older than [`UNKNOWN_MAX`] whose route `is_known` rejects. Call it about ten times a
+    /// second.
     pub fn sweep(&mut self, is_known: impl Fn(Route) -> bool, now: Instant) {
         for leg in &mut self.legs {
             leg.is_awake = true;
@@ -301,8 +302,8 @@ impl Arrived {
     }
 }
 
-/// Maximum connections, or half of the files that the process may open if that is less: those of
-/// 128 leases with four from each end; some kilobytes each.
+/// Maximum connections, or half of the files that the process may open if that is less; a further
+/// one is refused. They are those of 128 leases with four from each end; some kilobytes each.
 const LEGS_MAX: usize = 1_024;
 const UNPROVEN_NETWORK_MAX: usize = 8;
 const ACCEPTS_TURN: usize = 16;
