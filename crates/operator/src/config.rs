@@ -32,8 +32,9 @@ pub struct Config {
     pub switchboard_key: String,
     /// Name of the vehicle to take; if not given, a person picks one on the console.
     pub vehicle: Option<String>,
-    /// Public key of the vehicle named by `vehicle`; if not given, its key in `vehicles`, or else
-    /// the first key that the switchboard reports for it, and no other until this process ends.
+    /// Public key of the vehicle named by `vehicle`; if not given, the first key that the
+    /// switchboard reports for it, and no other until this process ends. A key of that name in
+    /// `vehicles` counts in place of the reported one.
     pub vehicle_key: Option<String>,
     /// Public keys of vehicles that a person may pick, by name; any other key under such a name is
     /// refused.
@@ -54,8 +55,8 @@ pub struct Config {
     /// a certificate.
     pub console: SocketAddr,
     /// Names by which browsers reach the console, each with its port if that is not the port of
-    /// `console`; the address of `console` if empty. Required for a wildcard address, and behind a
-    /// proxy, where a name has the proxy's port if that is not 443, and the path prefix.
+    /// `console`; the address of `console` if empty. Behind a proxy, names are required; each has
+    /// the proxy's port if that is not 443, and the path prefix if there is one.
     #[serde(alias = "console_name", deserialize_with = "one_or_several")]
     pub console_names: Vec<String>,
     /// Scheme of a proxy before the console, by which browsers reach it under its names; no proxy
@@ -70,7 +71,8 @@ pub struct Config {
     /// admit one only to watch.
     pub watch: bool,
     /// Separate address for metrics, status and probes; if not given, the console's address serves
-    /// them, unless other machines can reach it or it uses HTTPS.
+    /// them, unless other machines can reach it. A console with a certificate does not serve them
+    /// either.
     pub metrics: Option<SocketAddr>,
     /// Folder to record sessions into; nothing is recorded if not given.
     pub record: Option<PathBuf>,
@@ -80,8 +82,8 @@ pub struct Config {
     pub topics: Vec<Topic>,
     /// Control address of a link emulator, if there is one.
     pub emulator: Option<SocketAddr>,
-    /// Time in milliseconds that a slice waits for an earlier missing one before the loss is
-    /// reported to the vehicle, 0 to 500.
+    /// Time that a slice waits for an earlier missing one before the loss is reported to the
+    /// vehicle.
     pub reorder_ms: u64,
     /// Settings of the multi-link transport.
     pub transport: tautline_transport::Config,
