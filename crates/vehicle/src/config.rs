@@ -83,7 +83,7 @@ pub struct Config {
     /// True if Tautline's own encoder produces strips that an operator can record as complete
     /// pictures.
     pub joinable: bool,
-    /// Reaction after a pause of 250 ms or more in which nothing could be sent.
+    /// Reaction after a pause in which nothing could be sent. Pauses below 250 ms need none.
     pub after_pause: AfterPause,
     /// Reaction to a picture of uniform brightness, such as that of a covered lens.
     pub uniform_picture: Reaction,
