@@ -414,8 +414,8 @@ impl<P> Link<P> {
         self.flight.insert(self.flight.len() - earlier, Flight { arrival, bytes, payload });
     }
 
-    /// Enqueues `bytes` bytes and returns the departure time of the last one, or `None` if the
-    /// queue is full.
+    /// Enqueues `bytes` bytes at the time `at`, behind all that is queued, and returns the
+    /// departure time of the last one in ns; `None` if the queue is full.
     fn enqueue(&mut self, bytes: u64, at: u64) -> Option<u64> {
         let full = self.queued.saturating_add(bytes) > self.queue_max
             || self.flight.len() >= PACKETS_MAX

@@ -18,7 +18,7 @@ use ping::Ping;
 /// Longest recording accepted, pauses removed: one day.
 pub const PERIOD_MAX: Duration = Duration::from_secs(86_400);
 
-/// Maximum file size after decompression.
+/// Maximum file size in bytes after decompression, beyond which a file is refused.
 pub const BYTES_MAX: u64 = 1 << 28;
 
 /// A looped recording of round trips over time.
@@ -165,7 +165,7 @@ fn without_pauses(mut pings: Vec<Ping>, usual: u64) -> Result<Vec<Ping>, Error> 
     Ok(pings)
 }
 
-/// Gap that counts as a pause, in usual intervals.
+/// Multiple of the usual interval above which a gap is a pause, which is shortened to one interval.
 const PAUSE: u64 = 10;
 
 fn losses(pings: &[Ping], period: u64) -> Vec<(u64, u64)> {

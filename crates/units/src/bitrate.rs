@@ -56,7 +56,8 @@ impl Bitrate {
         Self((self.0 as f64 * factor) as u64)
     }
 
-    /// Returns the time that `bytes` take at this rate; [`Duration::MAX`] at rate zero.
+    /// Returns the time that `bytes` take at this rate, rounded down to a nanosecond;
+    /// [`Duration::MAX`] at rate zero.
     pub fn time_for(self, bytes: ByteCount) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;

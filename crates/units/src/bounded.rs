@@ -16,7 +16,8 @@ pub struct Bounded {
 }
 
 impl Bounded {
-    /// Creates a value in the unit that the name of its setting ends with, such as `_ms`.
+    /// Creates a value in the unit that the name of its setting ends with, such as `_ms`; without a
+    /// unit if the name ends with none.
     pub fn new(setting: &'static str, value: f64, bounds: RangeInclusive<f64>) -> Self {
         let named = UNITS.iter().find(|(suffix, _)| setting.ends_with(suffix));
         let unit = named.map_or("", |(_, unit)| unit);

@@ -116,7 +116,7 @@ impl Flow {
         self.rates.front().map_or(WINDOW_FIRST / self.rtt as f64, |(_, rate)| *rate)
     }
 
-    /// Returns the bandwidth-delay product in packets.
+    /// Returns the bandwidth-delay product in packets; before the first sample, the initial window.
     fn bdp(&self) -> f64 {
         match self.rtt_min {
             u64::MAX => WINDOW_FIRST,

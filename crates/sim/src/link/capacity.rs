@@ -228,7 +228,8 @@ impl Cursor {
         }
     }
 
-    /// Returns the opportunity at `place`, reduced by any dip.
+    /// Returns the opportunity at `place`, unused, with its bytes reduced by any dip, to 1 at
+    /// least.
     fn at(&self, place: Place, dips: &mut Dips) -> Position {
         let (share, _) = dips.at(self.instant(place));
         let bytes_left = (self.opportunity_bytes as f64 * share).round() as u64;

@@ -343,7 +343,8 @@ impl Config {
         Ok(())
     }
 
-    /// Returns the mean capacity; `None` for a trace that is not loaded.
+    /// Returns the mean capacity, before any steps; `None` for a trace that is not loaded, and with
+    /// neither a rate nor a trace.
     pub fn bitrate_mean(&self) -> Option<Bitrate> {
         match (&self.trace, self.rate_mbps) {
             (Some(rate), _) => {

@@ -13,8 +13,8 @@ pub(super) trait Foreign: fmt::Debug + Send + Sync {
     /// Returns whether a packet of [`PACKET_BYTES`] may leave at `at`.
     fn may_send(&self, at: u64) -> bool;
 
-    /// Records a packet sent at `at` that leaves the queue at `departure`; if it was dropped, the
-    /// packet before it leaves then.
+    /// Records a packet sent at `at` that leaves the queue at `departure`. `arrived` is false if
+    /// the queue dropped it; `departure` is then that of the packet before it.
     fn on_sent(&mut self, at: u64, departure: u64, arrived: bool);
 }
 

@@ -38,7 +38,7 @@ impl Wander {
         }
     }
 
-    /// Returns the value at `at`, and the instant until which it holds.
+    /// Returns the value at `at`, and the instant until which it holds, both times in ns.
     pub(super) fn at(&mut self, at: u64) -> (f64, u64) {
         let mut index = at.saturating_sub(self.grid_start) / self.step;
         if index.saturating_sub(self.grid.len() as u64) > STEPS_MAX {

@@ -129,7 +129,7 @@ impl Row<'_> {
     }
 }
 
-/// Upper limit for times, about 300 years.
+/// Upper limit for times in nanoseconds, about 300 years; a later time is an error.
 const TIME_MAX_NANOS: f64 = 9e18;
 
 const RTT_MAX_MS: f64 = 3.6e6;
