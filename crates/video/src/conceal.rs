@@ -195,7 +195,7 @@ pub struct ParsedAccessUnit<'a> {
 }
 
 /// Maximum number of missing pictures, one second: more means that the encoder's picture numbers
-/// restarted.
+/// restarted, and counts as one.
 const MISSING_MAX: u32 = 60;
 
 /// Maximum number of skip slices that continue a motion: beyond it, extrapolation is no better than

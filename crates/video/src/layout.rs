@@ -146,7 +146,7 @@ impl Layout {
     }
 }
 
-/// Maximum side of a coded picture in pixels.
+/// Maximum side of a coded picture in pixels; a picture with a longer one is refused.
 const SIDE_MAX: usize = 8192;
 
 #[cfg(test)]

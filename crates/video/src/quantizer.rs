@@ -35,7 +35,7 @@ pub(crate) struct Quantizer {
     debt: f64,
     last_qp: i32,
     macroblocks: f64,
-    /// Every 16th luma pixel of the last picture.
+    /// Every 16th luma pixel of the last picture; empty before the first.
     samples: Vec<u8>,
 }
 
@@ -55,7 +55,8 @@ impl Quantizer {
         }
     }
 
-    /// Measures how much the strip that is to be coded next has changed since the last picture.
+    /// Measures how much the strip that is to be coded next has changed since the last picture; the
+    /// first counts as unchanged.
     ///
     /// Compares every 16th pixel with the last picture's: 10,240 pixels of a strip of 1280x128.
     pub(crate) fn look_at(&mut self, picture: &Picture) {

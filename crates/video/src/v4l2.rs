@@ -107,8 +107,8 @@ const SIZE_MAX: [u32; 2] = [1920, 1080];
 /// Preferred size in pixels if none is requested; documented in docs/camera.md under
 /// `camera_mode`.
 const SIZE_PREFERRED: f64 = 1280.0 * 720.0;
-/// Pictures per second below which a mode is chosen only if no other is available: driving suffers
-/// more from fewer pictures than from fewer pixels.
+/// Pictures per second below which a mode is chosen only if no other is available or so few are
+/// requested: driving suffers more from fewer pictures than from fewer pixels.
 const RATE_LEAST: f64 = 25.0;
 /// Relative tolerance of rates: 30000/1001 counts as 30.
 const RATE_ERROR: f64 = 0.01;

@@ -20,7 +20,8 @@ pub struct Shape {
     pub(super) contained: bool,
 }
 
-/// Value of log2_max_frame_num: the maximum, so that frame_num wraps every 18 minutes.
+/// Value of log2_max_frame_num: the maximum, so that frame_num wraps only every 18 minutes at 60
+/// pictures per second.
 pub(super) const FRAME_NUMBER_BITS: u32 = 16;
 
 /// Value of `constrained_intra_pred_flag` in each picture parameter set, by its id.

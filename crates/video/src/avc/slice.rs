@@ -274,5 +274,6 @@ impl Current {
     }
 }
 
-/// Most bits of a macroblock that the standard permits: RawMbBits + 128 (A.3.1).
+/// Most bits of a macroblock that the standard permits, beyond which it is written as samples:
+/// RawMbBits + 128 (A.3.1).
 const MACROBLOCK_BITS_MAX: usize = 3072 + 128;

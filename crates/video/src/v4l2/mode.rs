@@ -67,7 +67,8 @@ impl fmt::Display for Mode {
     }
 }
 
-/// Maximum side of a coded picture in pixels.
+/// Maximum side of a coded picture in pixels; a mode with a longer one is refused.
 pub(super) const SIDE_MAX: u32 = 8192;
-/// Maximum number of modes listed for a person, to keep the line readable.
+/// Maximum number of modes listed for a person, to keep the line readable; the rest is only
+/// counted.
 const LISTED_MAX: usize = 32;

@@ -576,7 +576,8 @@ const LIMITED_RANGE: u32 = 2;
 /// Number of buffers requested of the driver: one being filled, one waiting, one being read, and
 /// one late.
 const BUFFERS: u32 = 4;
-/// Maximum number of formats, sizes or rates that are listed; larger than on any device.
+/// Maximum number of formats, sizes or rates that are read of a device's list, larger than on any
+/// device; further ones are ignored.
 const COUNT_MAX: u32 = 256;
 /// Sizes offered of a device with a continuous range, as far as they lie in it.
 const USUAL_SIZES: [[u32; 2]; 7] =

@@ -68,7 +68,7 @@ pub(in crate::avc) trait Kernel: Copy {
     ) -> Levels;
 
     /// Transforms the differences of four adjacent 4x4 blocks, 16 by 4 samples, from their
-    /// prediction.
+    /// prediction into the coefficients `out`.
     fn forward_row(self, blocks: Block<'_>, predicted: Block<'_>, out: &mut Row);
 
     /// Quantizes four blocks: writes each one's levels in zig-zag order and leaves their
