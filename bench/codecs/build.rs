@@ -32,7 +32,8 @@ fn main() {
     }
 }
 
-/// Success, or what is missing: a tool with its Debian package, or a tool's success.
+/// Success, or the text of what is missing: a tool or library with its Debian package, or a tool's
+/// success.
 type Built = Result<(), String>;
 
 /// Name, cargo feature, and build function of a codec in another language.

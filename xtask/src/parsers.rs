@@ -56,6 +56,9 @@ pub(crate) fn run(sources: &[Source]) -> Result<()> {
 
 /// Lists public functions that take bytes and have no test, and entries of the list that do not
 /// exist.
+///
+/// # Errors
+/// If the list is missing or malformed.
 pub(crate) fn faults(sources: &[Source]) -> Result<Vec<String>> {
     let manifest = read(sources)?;
     let text_of = |path: &str| {

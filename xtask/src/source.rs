@@ -94,12 +94,12 @@ fn is_by_hand(path: &str) -> bool {
     !is_generated(path) && !NO_PROSE.iter().any(|end| name.ends_with(end))
 }
 
-/// Returns whether a generator has written the file at `path`.
+/// Returns whether the file at `path` has been generated, or is the text of a licence.
 pub(crate) fn is_generated(path: &str) -> bool {
     GENERATED.iter().any(|part| path.contains(part))
 }
 
-/// Path parts of generated files.
+/// Path parts of generated files and of the texts of licences.
 const GENERATED: [&str; 7] = [
     "guard/src/frame/layout.rs",
     "/generated/",

@@ -143,7 +143,7 @@ fn death(child: &mut Child, counts: &mut Counts) -> Result<()> {
     Ok(())
 }
 
-/// Runs as the child: reads messages `from` to `to` of the seed and writes the outcome of each.
+/// Runs as the child: reads the seed's messages `from..to`, and writes the outcome of each.
 pub(crate) fn child(name: &str, seed: u64, from: u64, to: u64) -> Result<()> {
     std::panic::set_hook(Box::new(|_| {}));
     memory::limit(MEMORY_MAX);

@@ -62,6 +62,9 @@ struct Contestant {
 }
 
 /// Times all five metrics of each codec for one message, after checking its results.
+///
+/// # Errors
+/// If a codec returns anything else than was written.
 pub(crate) fn run(
     entries: &[Entry],
     cloud: &Cloud,
@@ -104,6 +107,9 @@ pub(crate) fn run(
 }
 
 /// Checks that every read method returns what was written.
+///
+/// # Errors
+/// If one fails or returns anything else.
 pub(crate) fn check(
     name: &str,
     codec: &mut dyn Codec,
@@ -265,7 +271,7 @@ fn time_limit(source: &[u64], heat: Heat, mut call: impl FnMut()) -> f64 {
     started.elapsed().as_secs_f64() / f64::from(repeats)
 }
 
-/// Returns a sum for which every word must be read.
+/// Returns the XOR of all words, for which every word must be read.
 fn read_all(words: &[u64]) -> u64 {
     let (runs, rest) = words.as_chunks::<8>();
     let mut lanes = [0u64; 8];

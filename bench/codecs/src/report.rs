@@ -22,7 +22,7 @@ impl Report {
         Self { csv: "part,codec,case,metric,value,unit\n".to_owned(), hostile: Vec::new() }
     }
 
-    /// Returns every figure, one per line.
+    /// Returns every figure so far as CSV, one per line.
     pub(crate) fn csv(&self) -> &str {
         &self.csv
     }

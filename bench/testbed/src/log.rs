@@ -37,6 +37,9 @@ impl Log {
     }
 
     /// Parses the output of [`to_bytes`](Self::to_bytes).
+    ///
+    /// # Errors
+    /// If the bytes end within a packet, or a packet's number has more than 32 bits.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
         let (records, rest) = bytes.as_chunks::<24>();
         ensure!(rest.is_empty(), "a log of {} bytes ends within a packet", bytes.len());

@@ -6,7 +6,7 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 /// A packet as the application sends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
-    /// 0, 1, 2 ..; the maximum marks the end of the flow.
+    /// Number in the flow, from 0; the maximum marks the end of the flow.
     pub(crate) number: u32,
     /// Due time in nanoseconds, on the machine's monotonic clock.
     pub(crate) due_nanos: u64,

@@ -94,7 +94,7 @@ async fn datagrams(connection: &Connection, mut offers: mpsc::Receiver<Packet>) 
 }
 
 /// Sends each frame's packets over a stream of its own until the channel closes. Returns the number
-/// of packets for which streams were opened.
+/// of packets that the streams' queues accepted.
 async fn streams(
     connection: &Connection,
     mut offers: mpsc::Receiver<Packet>,
@@ -221,7 +221,7 @@ fn server(transport: Transport) -> Result<ServerConfig> {
 }
 
 /// Returns quinn's defaults, adjusted to our packet size, with a datagram send buffer of `waiting`
-/// bytes.
+/// bytes, or of two packets if that is more.
 fn settings(transport: Transport, waiting: usize) -> TransportConfig {
     let mut settings = TransportConfig::default();
     let controller: Arc<dyn ControllerFactory + Send + Sync> = match transport {

@@ -58,7 +58,8 @@ fn connect(transport: Transport, place: Place) -> Result<Socket> {
     bail!("nobody listens on {to}")
 }
 
-/// Returns how many packets the socket accepted.
+/// Offers each packet at its due time until the cell's duration has passed. Returns how many the
+/// socket accepted.
 fn offer(cell: &Cell, schedule: &Schedule, socket: &Socket) -> Result<u64> {
     let begin = clock::now();
     let end = begin + clock::nanos(cell.duration());

@@ -69,7 +69,8 @@ impl Listener {
         Ok(Self { driver, log })
     }
 
-    /// Receives units until the flow ends.
+    /// Receives units until none has come for [`UNIT_TIMEOUT`]; the first may take
+    /// [`BEGUN_WITHIN`].
     pub(crate) fn run(self) -> Result<Received> {
         let begin = clock::now();
         loop {

@@ -152,7 +152,7 @@ impl Mean {
     }
 }
 
-/// Returns the lines, in the order of the transports.
+/// Returns the lines of constant rates over wires, in the order of the transports.
 pub(crate) fn lines(outcomes: &[Outcome]) -> Vec<Line> {
     grouped(outcomes, |outcomes| match outcomes[0].cell.air {
         None => Some(line(outcomes, outcomes[0].cell.rate()?)),
@@ -160,7 +160,7 @@ pub(crate) fn lines(outcomes: &[Outcome]) -> Vec<Line> {
     })
 }
 
-/// Returns the lines of the wireless network, in the order of the transports.
+/// Returns the lines of constant rates in the wireless network, in the order of the transports.
 pub(crate) fn wireless_lines(outcomes: &[Outcome]) -> Vec<WirelessLine> {
     grouped(outcomes, |outcomes| {
         let cell = outcomes[0].cell;

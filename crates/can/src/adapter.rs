@@ -26,8 +26,9 @@ pub struct Adapter {
     controls: Option<Controls>,
     /// Request of an action that the machine has not answered; `None` if there is none.
     asked: Option<Asked>,
-    /// Number of values, and of the next one to report; equal while none is due.
+    /// Number of values that the map declares.
     values: u8,
+    /// Number of the next value to report; equal to `values` while none is due.
     next_value: u8,
     /// Time from which all values are reported again.
     values_due: Instant,
@@ -153,7 +154,7 @@ impl Adapter {
     }
 
     /// Returns the next value to report, with its number; `None` if none is due. All are due ten
-    /// times a second; a number that is not known is NaN.
+    /// times a second; a number that is not known is NaN, and such a text is empty.
     pub fn reading(&mut self, now: Instant) -> Option<(u8, Reading)> {
         if self.next_value == self.values {
             if self.values == 0 || now < self.values_due {
@@ -207,8 +208,8 @@ impl Adapter {
         Some(frame)
     }
 
-    /// Returns the instant at which the next frame is due or a received message counts as lost;
-    /// `None` if neither is ahead.
+    /// Returns the instant at which the next frame is due or the first received message counts as
+    /// lost, which may have passed; `None` if there is neither.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let due = self.outgoing.iter().filter_map(|it| it.due(self.is_stopping));
         let due = due.filter(|_| self.controls.is_some());

@@ -99,8 +99,8 @@ pub(crate) enum Heard {
 
 impl Incoming {
     /// Takes the signals from a frame's data if its length and checksum are right and its counter
-    /// is not that of the frame before; returns the frame's fate. Counts a mismatch up, or one down
-    /// without.
+    /// is not that of the frame before; returns the frame's fate. A wrong checksum or counter
+    /// raises `mismatches`, right ones lower it, and too short a frame leaves it.
     pub(crate) fn handle(&mut self, data: &[u8], now: Instant) -> Heard {
         // Frames may be padded.
         let Some(data) = data.get(..self.message.size) else { return Heard::Short };

@@ -6,6 +6,9 @@ use tautline_guard::description::Name;
 use crate::mistake::nearest;
 
 /// Returns the member of a set by its name in a map: `local_stop` for `LocalStop`.
+///
+/// # Errors
+/// A text that suggests similar names, if there is none.
 pub(crate) fn member<E: Member>(what: &str, name: &str) -> Result<E, String> {
     let known: Vec<(String, E)> = E::ALL.iter().map(|it| (snake(*it), *it)).collect();
     let found = known.iter().find(|(its, _)| its == name).map(|(_, member)| *member);

@@ -51,8 +51,10 @@ impl Folders {
         }
     }
 
-    /// Replaces the paths of files and folders that a process keeps by where it may write them;
-    /// absolute paths and files next to the settings stay as they are.
+    /// Replaces the paths of files and folders that a process keeps by where it may write them.
+    /// Absolute paths stay as they are; what exists next to the settings stays there. All else goes
+    /// to the service manager's state folder, without one next to the settings, and to the user's
+    /// state folder if the process may not write there.
     pub(crate) fn keep<'a>(&self, paths: impl IntoIterator<Item = &'a mut PathBuf>) {
         for path in paths {
             *path = self.kept(path);
@@ -71,8 +73,9 @@ impl Folders {
         }
     }
 
-    /// Replaces the path of a socket to listen on by where the process may create it; a link next
-    /// to the settings lets others find it there. A UDP address stays as it is.
+    /// Replaces the path of a socket to listen on by where the process may create it. If that is
+    /// elsewhere than next to the settings, a symbolic link there, if possible, lets others find
+    /// it, in place of any file of that name. A UDP address stays as it is.
     pub(crate) fn listen(&self, address: &mut Address) {
         let Address::Path(path) = address else { return };
         let (beside, place) = (self.beside.join(&*path), self.socket(path));
@@ -88,8 +91,9 @@ impl Folders {
         *path = place;
     }
 
-    /// Replaces the path of another process's socket by where it exists, otherwise by where it will
-    /// be.
+    /// Replaces the path of another process's socket by the first place at which it exists: next to
+    /// the settings, then in the runtime folders. If it exists in none, the place is that of
+    /// [`listen`](Self::listen).
     pub(crate) fn connect(&self, path: Option<&mut PathBuf>) {
         let Some(path) = path else { return };
         let folders =

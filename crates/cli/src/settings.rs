@@ -43,7 +43,8 @@ pub(crate) fn right<T>(value: anyhow::Result<T>) -> anyhow::Result<T> {
     value.map_err(|error| Wrong(format!("{error:#}")).into())
 }
 
-/// Reads the secret key at `file`, if `settings`, the result of the settings' check, is no error.
+/// Reads the secret key at `file`, and returns it if `settings`, the result of the settings' check,
+/// is no error either.
 ///
 /// # Errors
 /// Returns every fault of the settings and of the key, marked as one of invalid settings.

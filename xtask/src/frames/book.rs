@@ -91,7 +91,7 @@ pub(super) enum Number {
 /// A field at its place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placed<'a> {
-    /// Offset in bytes: in a frame from its begin, in a block from the block's.
+    /// Offset in bytes: in a frame from its beginning, in a block from the block's.
     pub(super) at: usize,
     pub(super) field: &'a Field,
 }
@@ -161,7 +161,7 @@ impl Book {
         placed
     }
 
-    /// Returns what there is to say about a field: its unit, its values or bits, its meaning.
+    /// Returns the description of a field: its unit, its values or bits, and its meaning.
     pub(super) fn about(&self, field: &Field) -> String {
         let numbered = |names: &[String]| {
             let names = names.iter().enumerate().map(|(number, name)| format!("{number} {name}"));

@@ -10,6 +10,9 @@ pub(super) const PATH: &str = "docs/guard.md";
 
 /// Returns the page with the tables between its marks replaced: `<!-- frame NAME -->` to the next
 /// `<!-- end -->`.
+///
+/// # Errors
+/// If a mark is missing.
 pub(super) fn tables(book: &Book, page: &str) -> Result<String> {
     let mut page = between(page, &begin("header"), END, &header(book)?)?;
     for frame in &book.frame {

@@ -5,7 +5,7 @@ use crate::source::Source;
 /// An experiment of the lab.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Experiment {
-    /// Its key.
+    /// Key that selects it in `tautline lab run`.
     pub(super) key: String,
     /// Name of its mutation; `None` if its file states a reason for having none.
     pub(super) mutation: Option<String>,

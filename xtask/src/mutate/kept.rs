@@ -61,6 +61,8 @@ impl Kept {
         self.record.mutated.get(&name(mutation, key))
     }
 
+    /// Stores the outcome of an unchanged experiment, and writes the file.
+    ///
     /// # Errors
     /// If it cannot be written.
     pub(super) fn keep_baseline(&mut self, key: &str, outcome: Outcome) -> Result<()> {
@@ -68,6 +70,8 @@ impl Kept {
         self.write()
     }
 
+    /// Stores the outcome of an experiment under a mutation, and writes the file.
+    ///
     /// # Errors
     /// If it cannot be written.
     pub(super) fn keep_mutated(

@@ -41,6 +41,8 @@ impl Mutation {
 }
 
 impl List {
+    /// Parses the text of [`FILE`].
+    ///
     /// # Errors
     /// If the text does not have this form.
     pub(super) fn parse(text: &str) -> Result<Self> {

@@ -134,7 +134,7 @@ impl Resolver<'_> {
     }
 
     /// Notes declared axes, actions and values that no signal has to do with, and a twist whose
-    /// motion is not reported.
+    /// motion is not reported. Does nothing if there are other mistakes.
     pub(super) fn check_use(&mut self, map: &Map, outgoing: &[Outgoing], incoming: &[Incoming]) {
         if !self.mistakes.is_empty() {
             // The signals may be among what they are about.

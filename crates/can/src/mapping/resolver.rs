@@ -94,6 +94,9 @@ pub(super) fn constant(signal: &Signal, value: &Value) -> Result<f64, String> {
 }
 
 /// Returns the bits of the value to which the DBC gives this name, in any case of letters.
+///
+/// # Errors
+/// A text that suggests similar names, if there is none.
 fn named(signal: &Signal, name: &str) -> Result<u64, String> {
     let found = signal.names.iter().find(|(_, its)| its.eq_ignore_ascii_case(name));
     let (integer, _) = found.ok_or_else(|| {
@@ -104,6 +107,9 @@ fn named(signal: &Signal, name: &str) -> Result<u64, String> {
 }
 
 /// Returns the bits of one or several values.
+///
+/// # Errors
+/// Same as [`constant`].
 pub(super) fn bits(signal: &Signal, values: &Values) -> Result<Vec<u64>, String> {
     let bits = |value: &Value| Ok(signal.raw(constant(signal, value)?));
     match values {

@@ -232,7 +232,12 @@ fn sealed_names(send: &Send) -> Vec<&str> {
     counter.into_iter().chain(checksum.flatten()).collect()
 }
 
-/// Returns the curve of a value for each value of the control.
+/// Returns the curve that gives each value of the control the signal's value of that name in the
+/// map.
+///
+/// # Errors
+/// A text for people, if the control is a number, the names are not exactly those of its values, or
+/// the signal cannot have one of the values.
 fn values_of(
     signal: &Signal,
     name: &str,

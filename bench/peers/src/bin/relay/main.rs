@@ -89,7 +89,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Sends `count` datagrams through the relay, and ends it.
+/// Sends `count` datagrams through the relay, ends its process, and returns the figures.
 fn carry(mut relay: Relay, count: u64, arguments: &Arguments) -> Result<Figures> {
     let process = relay.process.as_ref().map(Child::id);
     let before = process.map(processor_seconds).transpose()?;
