@@ -378,7 +378,7 @@ impl Code {
         }
     }
 
-    /// Returns the factor common to all coefficients of a source packet.
+    /// Returns the factor common to all coefficients of a source packet; 1 in the Cauchy code.
     fn weight(&self, source: usize) -> u8 {
         match self.scheme {
             Scheme::Cauchy => 1,

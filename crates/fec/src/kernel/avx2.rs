@@ -21,7 +21,8 @@ use crate::gf256::NIBBLES;
 pub struct Avx2(());
 
 impl Avx2 {
-    /// Returns the kernel if this CPU (and the operating system) has AVX2.
+    /// Returns the kernel if this CPU (and the operating system) has AVX2; without the feature
+    /// `std`, if the build's target has it.
     pub fn detect() -> Option<Avx2> {
         #[cfg(feature = "std")]
         let present = std::arch::is_x86_feature_detected!("avx2");

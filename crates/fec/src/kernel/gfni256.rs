@@ -19,7 +19,8 @@ use crate::gf256::BIT_MATRICES;
 pub struct Gfni256(());
 
 impl Gfni256 {
-    /// Returns the kernel if this CPU (and the operating system) has AVX2 and GFNI.
+    /// Returns the kernel if this CPU (and the operating system) has AVX2 and GFNI; without the
+    /// feature `std`, if the build's target has them.
     pub fn detect() -> Option<Gfni256> {
         #[cfg(feature = "std")]
         let present = std::arch::is_x86_feature_detected!("avx2")

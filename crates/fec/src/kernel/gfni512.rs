@@ -21,7 +21,8 @@ use crate::gf256::BIT_MATRICES;
 pub struct Gfni512(());
 
 impl Gfni512 {
-    /// Returns the kernel if this CPU (and the operating system) has AVX-512 F and BW and GFNI.
+    /// Returns the kernel if this CPU (and the operating system) has AVX-512 F and BW and GFNI;
+    /// without the feature `std`, if the build's target has them.
     pub fn detect() -> Option<Gfni512> {
         #[cfg(feature = "std")]
         let present = std::arch::is_x86_feature_detected!("avx512f")

@@ -19,7 +19,8 @@ use crate::gf256::NIBBLES;
 pub struct Neon(());
 
 impl Neon {
-    /// Returns the kernel if this CPU has NEON, as all but bare-metal 64-bit ARM targets have.
+    /// Returns the kernel if this CPU has NEON; without the feature `std`, if the build's target
+    /// has it, as all but bare-metal 64-bit ARM targets have.
     pub fn detect() -> Option<Neon> {
         #[cfg(feature = "std")]
         let present = std::arch::is_aarch64_feature_detected!("neon");

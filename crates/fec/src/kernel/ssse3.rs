@@ -20,7 +20,8 @@ use crate::gf256::NIBBLES;
 pub struct Ssse3(());
 
 impl Ssse3 {
-    /// Returns the kernel if this CPU has SSSE3.
+    /// Returns the kernel if this CPU has SSSE3; without the feature `std`, if the build's target
+    /// has it.
     pub fn detect() -> Option<Ssse3> {
         #[cfg(feature = "std")]
         let present = std::arch::is_x86_feature_detected!("ssse3");

@@ -292,7 +292,8 @@ unsafe fn backwards<V: Vector, const N: usize, const VECTORS: usize>(
     }
 }
 
-/// Converts coefficients into values on a coset at `base`, large steps first.
+/// Converts coefficients into values on a coset at `base`: the layers from `layer` on, large steps
+/// first.
 ///
 /// # Safety
 /// The CPU has the features that `V` needs.

@@ -136,7 +136,8 @@ impl Encoder {
     /// Handles the receiver's acknowledgement that it needs no packet below `edge`:
     /// [`Report::edge`].
     ///
-    /// An edge older than the newest one changes nothing. O(1).
+    /// The coding window then begins at `edge`, unless it already begins later. An edge older than
+    /// the newest one changes nothing. O(1).
     ///
     /// [`Report::edge`]: super::Report::edge
     ///

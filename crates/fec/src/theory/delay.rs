@@ -137,7 +137,8 @@ impl Delay {
     }
 }
 
-/// Delay in slots up to which percentiles are searched: some seconds of work.
+/// Delay in slots up to which percentiles are searched, some seconds of work; a percentile beyond
+/// it is an error.
 pub const PERCENTILE_MAX: u64 = 10_000_000;
 
 /// Checks that [`Delay::percentile`] is defined for `share`.
