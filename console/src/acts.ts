@@ -110,7 +110,10 @@ export class Acts {
     this.#steeringShown = false;
   }
 
-  /** Handles a state of the guard: ends the action and the emergency stop that it answers. */
+  /**
+   * Handles a state of the guard: ends the action and the emergency stop that it answers. Unless
+   * the guard is armed, the steering no longer counts as shown.
+   */
   observe(guard: Pick<GuardView, 'mode' | 'report' | 'emergencyStop'>, nowMs: number): void {
     if (guard.mode !== 'armed') this.#steeringShown = false;
     if (guard.emergencyStop === this.#stopNumber) this.#stopSinceMs = null;

@@ -25,7 +25,7 @@ export class OperatorClock {
 
   /**
    * Handles an answered ping: `operatorMs` is on the operator's clock, the other times are on this
-   * page's.
+   * page's. A negative round trip is ignored.
    */
   observe(askedAtMs: number, operatorMs: number, receivedAtMs: number): void {
     const rttMs = receivedAtMs - askedAtMs;

@@ -17,13 +17,13 @@ export interface GuardView {
   mode: GuardMode;
   /** Rule that caused the mode. */
   cause: Cause;
-  /** Value that this rule measured, in the rule's own unit. */
+  /** Value that the rule in `cause` measured, in the rule's own unit. */
   value: number;
-  /** Limit of the rule, in the same unit. */
+  /** Limit of the rule in `cause`, in the same unit. */
   limit: number;
   /** Number of the current stop, or of the last one. */
   stop: number;
-  /** True if that stop ends only with a reset that names it. */
+  /** True if the stop in `stop` ends only with a reset that names it. */
   latched: boolean;
   /** Number of the newest emergency stop that was carried out; 0 if none. */
   emergencyStop: number;
@@ -44,7 +44,7 @@ export interface GuardView {
   speedBoundMps: number;
   /** Current limits of a machine that a twist moves; sideways and yaw rate are 0 of a car. */
   bounds: Bounds;
-  /** Motion that the guard asks of such a machine. */
+  /** Motion that the guard asks of a machine that a twist moves. */
   twist: Twist;
   /**
    * Rule that stops the machine next if no more data arrives, and the time until then; `null` if

@@ -195,7 +195,10 @@ export class Person {
     this.presence.set(absence, true);
   }
 
-  /** Drops all requests, because the vehicle was released. */
+  /**
+   * Drops all requests and what is known of the vehicle, because it was released. An emergency stop
+   * that is not yet acknowledged is dropped too.
+   */
   forget(): void {
     this.#guard = null;
     this.describe(null);
@@ -282,7 +285,10 @@ export class Person {
     return moves || asked.length > 0;
   }
 
-  /** Reads the devices, of which a key that brakes or contradicts takes what drives. */
+  /**
+   * Reads the devices. A key that brakes, or that contradicts a device of a machine that a twist
+   * moves, disarms throttle and levers until they were released.
+   */
   #readPads(nowMs: number): PadReading | null {
     const keys = this.#keyboard.keys();
     const driven = this.#guard !== null && this.#guard.mode !== 'held';

@@ -83,7 +83,10 @@ export function readTelemetry(message: ArrayBuffer) {
   };
 }
 
-/** Reads the guard's status; `null` while the guard is silent. */
+/**
+ * Reads the guard's status; `null` while the guard is silent. Throws `BadMessage` for invalid
+ * bytes.
+ */
 function readFrame(bytes: Uint8Array | null): StatusFrame | null {
   if (bytes === null) return null;
   const frame = readStatusFrame(bytes);
@@ -92,8 +95,8 @@ function readFrame(bytes: Uint8Array | null): StatusFrame | null {
 }
 
 /**
- * Returns the machine's faults. A machine counts as unreachable if its state is old, or if no guard
- * reports it.
+ * Returns the machine's faults; an unknown speed is one. A machine counts as unreachable if its
+ * state is old, or if no guard reports it.
  */
 function faultsOf(machine: MachineFrame | null): Fault[] {
   if (machine === null) return ['unreachable'];
@@ -131,7 +134,9 @@ function guardOf(frame: StatusFrame): GuardView {
   };
 }
 
-/** Returns the limits now. Backwards the bound and the guard's setting apply. */
+/**
+ * Returns the limits now. Backwards, the lower of the speed bound and the guard's setting applies.
+ */
 function boundsOf({ speedBoundMps, sidewaysBoundMps, yawRateBound, reverseMaxMps }: StatusFrame): Bounds {
   const bound = (value: number): number => Math.max(0, value);
   return { forward: bound(speedBoundMps), back: bound(Math.min(speedBoundMps, reverseMaxMps)), sideways: bound(sidewaysBoundMps), yawRate: bound(yawRateBound) };

@@ -21,7 +21,7 @@ export interface LatencyView {
   count: number;
 }
 
-/** Percentiles of the time in ms that one stage takes for a slice. */
+/** Percentiles of the time in ms that one stage took for a slice, over the last ten seconds. */
 export interface StageView {
   name: string;
   p50: number;

@@ -95,8 +95,8 @@ export function along({ curvature, drift }: Course, metres: number): { ahead: nu
 
 /**
  * Returns the vehicle's track from `fromM` to `toM` ahead of its front, as a closed line in the
- * picture: along its left side and back along its right. Empty if no part of it is in front of the
- * camera.
+ * picture: along its left side and back along its right. It ends where the vehicle has turned by
+ * 60°. Empty if no part of it is in front of the camera.
  */
 export function track(
   geometry: Geometry, aspect: number, course: Course, fromM: number, toM: number,
@@ -122,7 +122,7 @@ export function track(
 /**
  * Returns the ground that the middle of the picture passes when the vehicle turns on the spot from
  * `fromRad` to `toRad` (left positive), as a closed line in the picture: a part of a ring near its
- * lower edge. Empty if the camera sees no ground there.
+ * lower edge, at most 60° to either side. Empty if the camera sees no ground there.
  */
 export function sweep(geometry: Geometry, aspect: number, fromRad: number, toRad: number): { x: number; y: number }[] {
   const [near, far] = [RING_NEAR_Y, RING_FAR_Y].map((y) => groundAt(geometry, aspect, y));
@@ -136,7 +136,10 @@ export function sweep(geometry: Geometry, aspect: number, fromRad: number, toRad
   return [...ring(near), ...ring(far).reverse()];
 }
 
-/** Returns how far ahead the ground is in this row of the picture; `null` if the row shows none. */
+/**
+ * Returns how many metres ahead of the rear axle the ground is in this row of the picture; `null`
+ * if the row shows none.
+ */
 function groundAt({ height, mount, focal, centre, pitch }: Geometry, aspect: number, y: number): number | null {
   const [sin, cos] = [Math.sin((pitch * Math.PI) / 180), Math.cos((pitch * Math.PI) / 180)];
   // Tangent of the angle below the camera's axis.

@@ -185,14 +185,17 @@ class Checks {
     return value === 1;
   }
 
-  /** Returns the name of an index into `names`. */
+  /**
+   * Returns the name of an index into `names`. An index beyond them is noted as invalid and gives
+   * the first.
+   */
   kind<Name extends string>(names: readonly Name[], index: number): Name {
     const name = names[index];
     if (name === undefined) this.unsound = true;
     return name ?? names[0]!;
   }
 
-  /** Returns the `names` whose bits are set. */
+  /** Returns the `names` whose bits are set. A set bit beyond them is noted as invalid. */
   set<Name extends string>(names: readonly Name[], bits: number): Name[] {
     if (bits >>> names.length !== 0) this.unsound = true;
     return names.filter((_, number) => (bits >>> number) & 1);
@@ -203,11 +206,16 @@ const CRC_AT = 8;
 const UNKNOWN_MS = 65_535;
 /** Index of the command timeout among the optional values. */
 const TIMEOUT_AT = 3;
-/** Largest speed in m/s that the guard accepts from a machine. */
+/** Largest speed in m/s that the guard accepts from a machine. A larger one counts as unknown. */
 const SPEED_MOST = 150;
-/** Largest yaw rate in rad/s that the guard accepts from a machine. */
+/**
+ * Largest yaw rate in rad/s that the guard accepts from a machine. A larger one counts as unknown.
+ */
 const YAW_RATE_MOST = 100;
-/** Largest angle of the road wheels in rad that the guard accepts from a machine. */
+/**
+ * Largest angle of the road wheels in rad that the guard accepts from a machine. A larger one
+ * counts as unknown.
+ */
 const ANGLE_MOST = Math.fround(Math.PI / 2);
 
 /** CRC of each byte by the reflected polynomial 0xF4ACFB13. */

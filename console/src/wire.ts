@@ -115,7 +115,7 @@ export interface FleetView {
    * Round trip in ms between operator and switchboard when the list was sent; `null` if unknown.
    */
   roundTripMs: number | null;
-  /** Vehicles to pick from; empty once one is picked. */
+  /** Vehicles to pick from. Once one is picked, this list is no longer updated. */
   vehicles: VehicleView[];
   /** Last request that was refused, with the reason; `null` if there is none. */
   refused: { vehicle: string; word: FleetWord } | null;

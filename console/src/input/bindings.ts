@@ -27,13 +27,17 @@ export class Bindings {
 
   constructor(readonly store: Pick<Storage, 'getItem' | 'setItem'>) {}
 
-  /** Returns the source of a slot; `null` if it has none. */
+  /**
+   * Returns the source of a slot: the usual key if none was ever assigned, `null` if it has none.
+   */
   source(slot: Slot): Source | null {
     if (!this.#sources.has(slot)) this.#sources.set(slot, this.#stored(slot));
     return this.#sources.get(slot)!;
   }
 
-  /** Assigns a source to a slot, `null` for none. */
+  /**
+   * Assigns a source to a slot, `null` for none. The browser keeps it for later visits if it can.
+   */
   assign(slot: Slot, source: Source | null): void {
     this.#sources.set(slot, source);
     try {
@@ -69,7 +73,10 @@ export class Bindings {
     });
   }
 
-  /** Returns how far the slot's source is pressed, 0 to 1. */
+  /**
+   * Returns how far the slot's source is pressed, 0 to 1; 0 also without a source, or if its device
+   * is missing.
+   */
   pressed(slot: Slot, isDown: (code: string) => boolean, pads: readonly PadState[]): number {
     const source = this.source(slot);
     if (source === null) return 0;

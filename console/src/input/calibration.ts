@@ -116,7 +116,10 @@ export class Calibration {
     });
   }
 
-  /** Ends the step. Returns false if the answer is refused; `refusal` has the reason. */
+  /**
+   * Ends the step. Returns false if the answer is refused; `refusal` has the reason, and `step` is
+   * the step to repeat.
+   */
   next(pad: PadState): boolean {
     const { step } = this;
     if (step === null) return false;
@@ -127,7 +130,10 @@ export class Calibration {
     return this.#refusal === null;
   }
 
-  /** Skips a part that the device lacks. Returns false if this step cannot be skipped. */
+  /**
+   * Skips a part that the device lacks. Returns false if this step cannot be skipped, or if the
+   * device would then control nothing; in the second case `refusal` has the reason.
+   */
   skip(pad: PadState): boolean {
     const { step } = this;
     if (step === null || !this.maySkip) return false;
@@ -246,7 +252,7 @@ export class Calibration {
   /**
    * Checks that each pedal is at its measured rest, and that the mapping has no contradiction.
    * Returns the refusal; `null` if there is none. A pedal that rests elsewhere was measured in
-   * reverse, and its step is repeated.
+   * reverse, and its step is repeated. After a contradiction all steps are repeated.
    */
   #check(): string | null {
     for (const [name, pedal] of [['throttle', this.#throttle], ['brake', this.#brake]] as const) {

@@ -29,7 +29,7 @@ export interface DeclaredControls {
 export class DeclaredSeat {
   #description: Description | null = null;
   #setPoints: number[] = [];
-  /** Speeds that the page's own controls hold. */
+  /** Position, -1 to 1, at which the page's own control of each axis is held. */
   #pushed: number[] = [];
   readonly #switched = new Set<number>();
   readonly #pressed = new Set<number>();
@@ -68,8 +68,9 @@ export class DeclaredSeat {
   }
 
   /**
-   * Switches an action on, or off if it is on. Returns false if the machine does not allow it while
-   * it is held.
+   * Switches an action on, or off if it is on. Returns false if it is not a switch, or if the
+   * machine does not allow it while it is held. An indicator that is switched on ends the other
+   * one.
    */
   toggle(index: number): boolean {
     const action = this.#description?.actions[index];

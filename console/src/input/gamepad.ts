@@ -337,7 +337,10 @@ export class Gamepads {
     }
   }
 
-  /** Marks devices in use that have been without data for too long as frozen. */
+  /**
+   * Marks devices in use that have been without data for too long as frozen, and finds for `quiet`
+   * the one that has been without data longest.
+   */
   #judge({ driven, moves, keysDrive, holdsSpeed }: Surroundings, nowMs: number): void {
     this.#quiet = null;
     // A car's steering drives nothing.

@@ -42,7 +42,10 @@ export class TwistSeat {
     this.#setPoint.zero();
   }
 
-  /** Returns the wanted twist, `seconds` after the last call. It is exactly 0 without a control. */
+  /**
+   * Returns the wanted twist, `seconds` after the last call. It is exactly 0 without a control.
+   * While a brake is pressed it is 0 too, and the held speed ends.
+   */
   next(devices: TwistDevices, seconds: number): Twist {
     const { keys, bounds, gear, speedMps } = devices;
     const others = devices.others.filter((position) => position !== null);

@@ -282,7 +282,7 @@ function sightNotice({ telemetry }: Facts): Notice | null {
   return null;
 }
 
-/** Returns why the last action was refused; `null` if it was done. */
+/** Returns why the last action was refused; `null` if it was done, or if there was none. */
 function refusal({ last }: ActsView): Notice | null {
   if (last === null || last.outcome === 'done') return null;
   const why = last.outcome === 'unanswered' ? 'the vehicle did not answer: try again' : NEEDS[last.outcome];

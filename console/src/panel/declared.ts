@@ -40,7 +40,7 @@ interface AxisLine {
   measured: HTMLElement;
   mark: HTMLElement;
   buttons: readonly HTMLButtonElement[];
-  /** Its buttons on the picture, with its name and position between them. */
+  /** Buttons of the axis on the picture, with its name and position between them. */
   onPicture: HTMLElement;
   pictureMeasured: HTMLElement;
 }

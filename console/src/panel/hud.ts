@@ -202,7 +202,7 @@ export type Ahead = { geometry: Geometry } & ({
 } | {
   /** Angle that a turn on the spot covers before the vehicle can react, left positive. */
   reactionRad: number;
-  /** Angle until standstill. */
+  /** Angle until standstill, `reactionRad` included, left positive. */
   stopRad: number;
 });
 

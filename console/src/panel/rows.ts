@@ -10,7 +10,10 @@ export class Rows {
     parent.append(this.box);
   }
 
-  /** Sets the text of the row with this `testId`. */
+  /**
+   * Sets the text of the row with this `testId`. The first call adds the row; `name` and `kind`
+   * count only then.
+   */
   set(name: string, value: string, testId: string, kind = ''): void {
     let entry = this.#values.get(testId);
     if (entry === undefined) {

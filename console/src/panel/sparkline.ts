@@ -21,7 +21,10 @@ export class Sparkline {
     if (this.#points.length > POINTS) this.#points.shift();
   }
 
-  /** Draws the points. The scales are shared by all links, so that they can be compared. */
+  /**
+   * Draws the points. The scales end at these largest values of all links, so that links can be
+   * compared.
+   */
   draw(rateMaxBps: number, owdMaxMs: number): void {
     const scale = window.devicePixelRatio;
     const { canvas } = this;
@@ -40,7 +43,7 @@ export class Sparkline {
     this.#line(context, x, (owdMs) => y(owdMs / Math.max(OWD_FLOOR_MS, owdMaxMs)), scale);
   }
 
-  /** Largest rate and delay of the points. */
+  /** Largest rate and delay of the points; 0 without any. */
   get most(): { rateBps: number; owdMs: number } {
     return {
       rateBps: Math.max(0, ...this.#points.map((point) => point.rateBps)),

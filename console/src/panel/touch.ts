@@ -31,7 +31,10 @@ export class TouchPanel {
     window.addEventListener('pointerdown', (event) => { this.#wanted ||= event.pointerType === 'touch'; }, { capture: true });
   }
 
-  /** `drives` is true if a guard reports and this console drives. */
+  /**
+   * Shows the controls if the person uses touch and `drives`: a guard reports and this console
+   * drives. Otherwise hides and releases them.
+   */
   show(motion: Motion, speedMode: SpeedMode, drives: boolean): void {
     const isShown = this.#wanted && drives;
     setData(this.#stage, 'touch', String(isShown));

@@ -47,7 +47,10 @@ export class TwistDial {
   }
 }
 
-/** Returns where a motion is drawn: clockwise degrees of its turn, and the place of its speeds. */
+/**
+ * Returns where a motion is drawn: clockwise degrees of its turn, and the place of its speeds. All
+ * are 0 without `bounds`.
+ */
 export function place(twist: Twist, bounds: Bounds | null): { degrees: number; x: number; y: number } {
   const share = (value: number, bound: number): number => (bound <= 0 ? 0 : Math.max(-1, Math.min(1, value / bound)));
   if (bounds === null) return { degrees: 0, x: 0, y: 0 };

@@ -29,9 +29,9 @@ const TRIAL_MS = 10_000;
  * Frame decimation: requests every n-th picture, so that this computer keeps up.
  *
  * It begins with every second picture and tries all of them after one second. When more than half
- * of the slices are late for 0.6 s, or for 0.3 s at the start of a trial, n grows by one. After ten
- * seconds without a late span, a trial requests n - 1. Each failed trial doubles the time before
- * the next.
+ * of the slices are late for 0.6 s, or for 0.3 s at the start of a trial, n grows by one, at most
+ * to 8 and only while about ten pictures per second remain. After ten seconds without a late span,
+ * a trial requests n - 1. Each failed trial doubles the time before the next.
  */
 export class LoadAdaptation {
   #pictureInterval = BEGIN_INTERVAL;

@@ -217,7 +217,7 @@ export class Player {
     }
   }
 
-  /** Requests an IDR of the strip, unless that was done just before. */
+  /** Requests an IDR of the strip, unless that was done in the last 250 ms. */
   #want(strip: number): void {
     const now = nowMs();
     if (now - (this.#requestedAtMs[strip] ?? -Infinity) < REQUEST_EVERY_MS) return;

@@ -73,7 +73,10 @@ export class Seen {
     this.#seen = [...this.#drawn];
   }
 
-  /** Handles a clean strip that was drawn. The next animation frame shows it. */
+  /**
+   * Handles a clean strip that was drawn. The next animation frame shows it. A picture number that
+   * goes back starts over with all strips.
+   */
   draw(strip: number, shown: Shown): void {
     const before = this.#drawn[strip] ?? null;
     // The picture numbers have started again, so earlier ones do not compare with them.
@@ -95,7 +98,10 @@ export class Seen {
     this.#drawn = [...this.#seen];
   }
 
-  /** Returns the newest picture seen; `null` while a strip was never seen. */
+  /**
+   * Returns the newest picture seen: the oldest of those last seen in each strip. `null` while a
+   * strip was never seen.
+   */
   newest(): Shown | null {
     let oldest: Shown | null = null;
     for (const shown of this.#seen) {
