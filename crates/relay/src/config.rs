@@ -39,9 +39,9 @@ pub struct Config {
     pub latency: Option<PathBuf>,
     /// Maximum total size of the files of latency; the oldest are deleted first.
     pub latency_mib: u64,
-    /// Address at which `/metrics` is served; none if unset.
+    /// TCP address at which `/metrics` and `/status` are served; none if unset.
     pub metrics: Option<SocketAddr>,
-    /// Maximum number of simultaneous leases.
+    /// Maximum number of simultaneous leases; an end that needs one more is refused.
     pub leases_max: usize,
     /// Maximum bitrate of one lease, both directions together.
     pub lease_mbps: u64,
@@ -72,7 +72,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks every field.
+    /// Checks that all numbers are within their bounds and that the switchboard's key is valid.
     ///
     /// # Errors
     /// Every fault on a line of its own, with the name of the field.
@@ -119,14 +119,16 @@ impl Config {
     }
 }
 
-/// Limits of a relay's traffic.
+/// Limits of a relay's traffic: further leases are refused, and datagrams beyond the limit of their
+/// lease or socket dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Maximum number of simultaneous leases.
     pub leases_max: usize,
     /// Maximum bitrate of one lease, both directions together.
     pub lease_rate: Bitrate,
-    /// Maximum bytes that one socket of an end may send and receive together during a lease.
+    /// Maximum bytes of sessions' datagrams that one socket of an end may send and receive together
+    /// during a lease.
     pub link_bytes_max: ByteCount,
 }
 

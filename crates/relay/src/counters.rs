@@ -23,7 +23,8 @@ pub struct Counters {
     pub moved: u64,
     /// Answered requests of ends for their own address (STUN).
     pub addresses_told: u64,
-    /// Probe answers lost because the files of latency could not store them.
+    /// Probe answers that the files of latency lack: they could not be stored, or too many arrived
+    /// at once.
     pub latency_lost: u64,
     pub(crate) drops: [u64; Dropped::COUNT],
 }
@@ -35,20 +36,22 @@ pub enum Dropped {
     /// The source of the datagram has not proven its address, or the answer to a probe names an
     /// unknown leg.
     Unproven,
-    /// The datagram belongs neither to a session nor to the relay's protocol.
+    /// The datagram is neither one of a session, nor a message that a relay accepts, nor a request
+    /// for an address (STUN).
     Malformed,
     /// The other end of the lease has no socket with a proven address and a valid token.
     NoPeer,
-    /// The lease has exceeded its bitrate.
+    /// With the datagram the lease would exceed its bitrate.
     OverRate,
-    /// The sending or the receiving socket of an end has exceeded its bytes of the lease
-    /// ([`Limits::link_bytes_max`](crate::config::Limits::link_bytes_max)).
+    /// With the datagram the sending or the receiving socket of an end would exceed its bytes of
+    /// the lease ([`Limits::link_bytes_max`](crate::config::Limits::link_bytes_max)).
     OverBytes,
-    /// The token has expired.
+    /// The tokens that the sending leg has presented have all expired.
     Expired,
     /// The call is invalid, or a proof or the answer to a probe is under another key.
     Forged,
-    /// The proof is a repetition, or the probe was already answered.
+    /// The proof has no higher number than the newest accepted one, or no unanswered probe belongs
+    /// to the answer.
     Replayed,
     /// The call was refused; the answer carries the reason.
     Refused,

@@ -111,7 +111,8 @@ impl Server {
         self.sockets.all.iter().map(|socket| socket.local).collect()
     }
 
-    /// Returns the relay's counters, which are updated ten times a second.
+    /// Returns the relay's counters, which [`run`](Self::run) updates ten times a second; all are 0
+    /// before.
     pub fn counters(&self) -> Arc<Mutex<Counters>> {
         self.counters.clone()
     }
@@ -141,7 +142,8 @@ impl Server {
         Ok(())
     }
 
-    /// Probes the ends that are due, if there is a log for their answers.
+    /// Probes the ends that are due, if there is a log for their answers; counts the probes that
+    /// cannot be sent.
     fn probe(&mut self) {
         if self.latency.is_none() {
             return;
@@ -266,8 +268,9 @@ impl Server {
         }
     }
 
-    /// Expires old entries of the table, sends the probes that are due, and publishes the counters;
-    /// does nothing within 100 ms of the last time.
+    /// Adopts the machine's current Unix time, removes old entries of the table and connections
+    /// over TLS without a proof, sends the probes that are due, and publishes the counters; does
+    /// nothing within 100 ms of the last time.
     fn tell(&mut self) {
         let now = self.clock.now();
         if now.since(self.told_at) < TURN {
@@ -292,7 +295,8 @@ impl std::fmt::Debug for Server {
 }
 
 impl Sockets {
-    /// Sends datagrams of `segment` bytes over a route; the kernel splits them.
+    /// Sends `bytes` over a route, which the kernel splits into datagrams of `segment` bytes; the
+    /// last may be shorter. Fails if the route's end is not assigned.
     fn send(&mut self, to: Route, bytes: &[u8], segment: usize) -> io::Result<()> {
         let end = self.ends.get(to.socket).ok_or(ErrorKind::NotFound)?;
         let socket = self.all.get_mut(end.socket).ok_or(ErrorKind::NotFound)?;
@@ -301,7 +305,8 @@ impl Sockets {
         socket.udp.send(&Outgoing { bytes, segment, to, from, ecn })
     }
 
-    /// Returns the maximum number of datagrams per send call on a route.
+    /// Returns the maximum number of datagrams per send call on a route; 1 if its end is not
+    /// assigned.
     fn segments_max(&self, to: Route) -> usize {
         let socket = self.ends.get(to.socket).and_then(|end| self.all.get(end.socket));
         socket.map_or(1, |socket| socket.udp.segments_max())

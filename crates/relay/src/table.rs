@@ -77,8 +77,8 @@ struct Place {
 struct Leg {
     place: Place,
     key: MacKey,
-    /// Number of the newest accepted proof of the address; a proof with no higher number is a
-    /// repetition.
+    /// Number of the newest accepted proof of the address, 0 before the first; a proof with no
+    /// higher number is a repetition.
     number: u64,
     heard_at: Instant,
     /// Latest expiry of the tokens that the leg has presented.
@@ -133,7 +133,8 @@ impl Table {
     }
 
     /// Handles a datagram from `from`, the receiving socket and the sender's address; returns what
-    /// is to be done. An answer replaces the content of `answer`.
+    /// is to be done, and counts a drop. `answer` is replaced by the answer, or cleared if there is
+    /// none.
     pub fn handle_datagram(
         &mut self,
         from: Route,
@@ -175,7 +176,8 @@ impl Table {
         }
     }
 
-    /// Removes silent or expired legs and leases that are over; call it about once a second.
+    /// Removes legs without a recent proof or with expired tokens, and leases that are over; does
+    /// nothing within a second of the last time.
     pub fn handle_timeout(&mut self, now: Instant) {
         if now.since(self.swept_at) < SWEEP_INTERVAL {
             return;
@@ -241,8 +243,9 @@ impl Table {
         due.map(|(id, _)| *id).collect()
     }
 
-    /// Writes a probe of a leg into `out`, replacing its content, and returns its route; `None` if
-    /// no end has proven its address there.
+    /// Writes a probe of a leg into `out`, replacing its content, makes its next one due a second
+    /// later, and returns its route. Returns `None` without a probe if the leg is unknown or has
+    /// not proven its address.
     pub fn write_probe(&mut self, id: LegId, out: &mut Vec<u8>, now: Instant) -> Option<Route> {
         let leg = self.legs.get_mut(&id)?;
         leg.probing.send(now);
@@ -580,7 +583,7 @@ impl Budget {
     }
 
     /// Returns whether another request for an address from the network of `from` is answered in
-    /// this second, and counts it.
+    /// this second, and counts it, except for a network beyond [`ADDRESS_NETWORKS_MAX`].
     fn address(&mut self, from: IpAddr, now: Instant) -> bool {
         self.renew(now);
         let networks = self.addresses.len();
@@ -627,24 +630,25 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Length in bytes of a refusal, the shortest datagram of a session.
+/// Length in bytes of a refusal, the shortest datagram of a session; a shorter one is malformed.
 const DATAGRAM_BYTES_MIN: usize = 21;
 const DATAGRAM_BYTES_MAX: usize = 1_500;
-/// Time without a proof after which a leg is removed: six times the interval between two proofs.
+/// Time after its last proof at which a leg is removed: six times the interval between two proofs.
 const LEG_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time after which an admitted leg without a proof is removed: longer than a mobile link's worst
 /// delay, 5.7 s ([UGV]).
 const UNPROVEN_MAX: Duration = Duration::from_secs(10);
 const UNPROVEN_COUNT_MAX: usize = 1_024;
-/// Maximum calls parsed per second: a twentieth of a processor.
+/// Maximum calls parsed per second, a twentieth of a processor; further ones are dropped.
 const CALLS_MAX: u32 = 256;
-/// Maximum calls from one network per second: every socket of an end, during two consecutive
-/// restarts of relays.
+/// Maximum calls from one network per second, those of every socket of an end during two
+/// consecutive restarts of relays; further ones are dropped.
 const NETWORK_CALLS_MAX: u32 = 32;
-/// Maximum cookies per second that are sent to unproven addresses in answer to sessions' datagrams.
+/// Maximum cookies per second that are sent to unproven addresses in answer to sessions' datagrams;
+/// further datagrams are not answered.
 const HINTS_MAX: u32 = 256;
-/// Maximum answered requests for an address per network and second: several machines with several
-/// links.
+/// Maximum answered requests for an address per network and second, those of several machines with
+/// several links; further ones are dropped.
 const NETWORK_ADDRESSES_MAX: u32 = 64;
 /// Maximum networks whose requests for an address are answered per second; those of further ones
 /// are dropped.

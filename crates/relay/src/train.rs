@@ -90,8 +90,9 @@ impl Train {
 const TRAINS_MAX: usize = 8;
 /// Maximum bytes of a train: the kernel's limit is that of a UDP datagram, 65,507.
 const BYTES_MAX: usize = 60_000;
-/// Maximum datagram of a train in bytes: it fits every IPv6 interface's MTU. If a single datagram
-/// exceeds the MTU, the kernel refuses the train, and may then refuse all later ones.
+/// Maximum datagram of a train in bytes, which fits every IPv6 interface's MTU; a longer one is
+/// sent alone. If a single datagram exceeds the MTU, the kernel refuses the train, and may then
+/// refuse all later ones.
 const SEGMENT_BYTES_MAX: usize = 1_232;
 
 #[cfg(test)]

@@ -39,8 +39,8 @@ pub struct Config {
     /// TCP address to listen on. The same UDP port and the next one answer requests for the
     /// sender's address.
     pub listen: SocketAddr,
-    /// Path of a relay on this machine that shares the port: connections for a relay are handed
-    /// over to it; `None` if the port is not shared.
+    /// Path at which a relay on this machine accepts the connections for a relay that arrive at the
+    /// port of `listen`; `None` if the port is not shared.
     pub shared_port: Option<PathBuf>,
     /// Second address of this machine, with which ends can determine the type of their NATs; `None`
     /// without one.
@@ -53,7 +53,7 @@ pub struct Config {
     pub latency: Option<PathBuf>,
     /// Maximum total size of the files of latency; the oldest are deleted first.
     pub latency_mib: u64,
-    /// Address at which `/metrics` is served; none if unset.
+    /// TCP address at which `/metrics` and `/status` are served; none if unset.
     pub metrics: Option<SocketAddr>,
     /// Time for which a lease is kept after its operator lost the connection.
     pub lease_grace_ms: u64,
@@ -101,7 +101,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks every field.
+    /// Checks that all numbers are within their bounds, the second address, the relays, and the
+    /// listed names and keys.
     ///
     /// # Errors
     /// Every fault on a line of its own, with the name of the field.
@@ -185,7 +186,7 @@ impl Config {
         Duration::from_secs(self.relay_token_s)
     }
 
-    /// Returns the maximum time of a connection without a message.
+    /// Returns the time without a message after which a connection is closed.
     pub fn connection_timeout(&self) -> Duration {
         Duration::from_millis(self.connection_timeout_ms)
     }
@@ -229,7 +230,8 @@ impl<'de> Visitor<'de> for Keys {
     }
 }
 
-/// Maximum entries: a list of all vehicles then fits into one frame of the control connection.
+/// Maximum entries in each list of vehicles, operators or supervisors: a list of all vehicles then
+/// fits into one frame of the control connection.
 pub(crate) const ENTRIES_MAX: usize = 256;
 const NAME_BYTES_MAX: usize = 64;
 /// Maximum of `latency_mib`: one TiB.

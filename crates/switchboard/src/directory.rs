@@ -78,7 +78,7 @@ pub struct Directory {
     outputs: VecDeque<Output>,
     /// Rate limit for logs of connections with unlisted keys.
     unknown: LogLimit,
-    /// Signer of tokens for relays, if there are any.
+    /// Signer of tokens for relays; `None` before [`name_relays`](Self::name_relays).
     issuer: Option<Issuer>,
     /// Epochs of vehicles that are not listed at present.
     unlisted: BTreeMap<PublicKey, u64>,
@@ -100,7 +100,8 @@ pub struct Directory {
     contenders: BTreeMap<PublicKey, Contender>,
     /// Rate limit for logs of duplicate registrations.
     duplicates: LogLimit,
-    /// Time until which the ends of restored leases may still reconnect.
+    /// Time until which an introduction waits for the end of a restored lease that has not shown
+    /// its name; [`Instant::ZERO`] before [`restore`](Self::restore).
     return_until: Instant,
 }
 
@@ -116,7 +117,7 @@ pub enum Output {
         /// Content of the answer to the administrator.
         answer: Answer,
     },
-    /// Reserve places for the keys that are [listed](Directory::listed) now.
+    /// Reserve places for connections with the keys that are [known](Directory::known) now.
     Relist,
     /// Send `message` on this connection.
     Send {
@@ -166,13 +167,13 @@ struct Vehicle {
     /// Unix time of the vehicle's last disconnection; `None` before the first since the
     /// switchboard's start.
     away_since: Option<Duration>,
-    /// Highest epoch of all leases of the vehicle.
+    /// Highest epoch of all leases of the vehicle; 0 before the first.
     epoch: u64,
     lease: Option<Lease>,
     /// End of a lease that an absent vehicle has not received yet; `None` if there is none.
     pending_release: Option<Control>,
     /// Operator whose drive a supervisor has ended, and expiry of the order: that operator gets no
-    /// lease of this vehicle until then. `None` without such an order.
+    /// lease of this vehicle until then. `None` before the first such order.
     ended: Option<(String, Instant)>,
     /// Supervisors that wait for the vehicle's answers to an order.
     awaiting: Vec<Awaiting>,
@@ -207,7 +208,7 @@ struct Presence {
     held: Option<[u8; 16]>,
     /// Location of the end, in its owner's words; `None` if it reported none.
     place: Option<String>,
-    /// Number of links that the end reported.
+    /// Number of addresses in the end's registration, one for each of its links; at most 255.
     link_count: u8,
 }
 
@@ -321,8 +322,8 @@ impl Directory {
         self.turn_away(id, Refusal::NotAllowed, text, now);
     }
 
-    /// Carries out a message of the other end of connection `id`; refuses one that the role of that
-    /// end does not permit.
+    /// Carries out a message of the other end of connection `id`, which thereby counts as alive;
+    /// refuses one that the role of that end does not permit.
     pub fn handle_message(&mut self, id: ConnectionId, message: Control, now: Instant) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.heard_at = now;
@@ -412,7 +413,8 @@ impl Directory {
     }
 
     /// Handles the end of a connection: its end counts as away, and the grace time of an operator's
-    /// lease begins. A duplicate registration that waited for this is admitted.
+    /// lease begins. A duplicate registration that waited for this is admitted; if the end was a
+    /// supervisor, vehicles' answers are no longer forwarded to it.
     pub fn handle_closed(&mut self, id: ConnectionId, now: Instant) {
         let Some(connection) = self.connections.remove(&id) else { return };
         connection.log_latency();
@@ -450,7 +452,8 @@ impl Directory {
         self.outputs.pop_front()
     }
 
-    /// Returns the round trip of the newest pong, if one arrived since the last call.
+    /// Returns the round trip of the newest pong; `None` if the last call returned it, if the pong
+    /// matched no ping, or if it came from neither a vehicle nor an operator.
     pub fn poll_round_trip(&mut self) -> Option<RoundTrip> {
         self.round_trip.take()
     }

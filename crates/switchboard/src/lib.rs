@@ -39,7 +39,8 @@ pub use store::Store;
 ///
 /// `seed`: 32 bytes from the system's randomness, the seed for lease names. Each time that `again`
 /// resolves, the vehicles, operators and supervisors of its settings replace the current ones; all
-/// other settings apply at the next start.
+/// other settings apply at the next start. If the UDP ports that answer requests for an address
+/// cannot be used, that is only logged.
 ///
 /// # Errors
 /// One line: the fault in `config`, the address or folder that cannot be used, or a later failure

@@ -73,8 +73,8 @@ impl Issuer {
         Self { identity: identity.clone(), relays: relays.to_vec(), token_life }
     }
 
-    /// Returns the tickets for `holder`, on `side` of a lease, to reach `peer` from the Unix time
-    /// `unix` on.
+    /// Returns the tickets for `holder`, on `side` of a lease, to reach `peer`: one for each relay,
+    /// valid for the tokens' life from the Unix time `unix` on.
     pub(crate) fn tickets(
         &self,
         side: Side,

@@ -65,7 +65,7 @@ pub struct Counters {
     pub turned_away: AtomicU64,
     /// Failed accept calls, for instance without free file descriptors.
     pub not_accepted: AtomicU64,
-    /// Current connections that have proven a key.
+    /// Current connections that have proven a key, listed or not.
     pub connections: AtomicU64,
     /// Connections handed over to the relay that shares the port.
     pub handed_over: AtomicU64,
@@ -176,7 +176,8 @@ impl Server {
         self.counters.clone()
     }
 
-    /// Serves until `stop` resolves, then closes every connection in order.
+    /// Serves until `stop` resolves, then closes every connection in order; those that are still
+    /// open a second later are cut.
     ///
     /// # Errors
     /// When the store fails: changes that cannot be stored are not announced.

@@ -147,5 +147,5 @@ impl Connection {
 }
 
 /// Maximum unanswered pings that are remembered: those of a mobile link's worst delay, 5.7 s
-/// ([UGV]), at one ping a second, with a margin.
+/// ([UGV]), at one ping a second, with a margin; beyond it the oldest is forgotten.
 const PINGS_MAX: usize = 16;

@@ -78,7 +78,7 @@ impl Enrolment {
 
     /// Checks a code from `remote`. A right code uses up its invitation. A wrong one is counted for
     /// its network, and takes one of the attempts of the invitation with its number. After too many
-    /// wrong ones no code is checked.
+    /// wrong ones in the last minute, from its network or in total, no code is checked.
     pub(super) fn judge(
         &mut self,
         number: u16,
@@ -121,7 +121,7 @@ pub(super) enum Judged {
 
 pub(super) const WRONG_WINDOW: Duration = Duration::from_secs(60);
 pub(super) const WRONG_PER_NETWORK_MAX: usize = 5;
-/// Maximum wrong codes per minute, from all networks together. In ten minutes 600 guesses at 48
-/// bits succeed with a probability of 10^-11. If the number is known, three guesses at the 32 bits
-/// of the secret succeed with 10^-9.
+/// Maximum wrong codes per minute, from all networks together; beyond it no code is checked. In ten
+/// minutes 600 guesses at 48 bits succeed with a probability of 10^-11. If the number is known,
+/// three guesses at the 32 bits of the secret succeed with 10^-9.
 const WRONG_MAX: usize = 60;

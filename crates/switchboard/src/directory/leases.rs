@@ -255,9 +255,9 @@ pub(super) fn change(vehicle: &Vehicle, operators: &BTreeMap<String, Operator>) 
     Change::Vehicle { key: vehicle.key, record: Record { epoch: vehicle.epoch, lease } }
 }
 
-/// Minimum time for which a lease without its operator is kept, and for which clients return after
-/// a restart: a client detects that its switchboard is gone (3 s), waits before the next attempt
-/// (3 s), and completes a handshake (3 s).
+/// Minimum time for which a restored lease is kept without its operator, since clients return
+/// within it after a restart of the switchboard. A client takes 3 s each to detect that its
+/// switchboard is gone, to wait before the next attempt, and to complete a handshake.
 const RETURN_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

@@ -32,7 +32,8 @@ impl Directory {
     }
 
     /// Ends a drive: forwards the order to the vehicle, which alone stops the drive, and ends the
-    /// lease. The operator gets no new lease of the vehicle until the order expires.
+    /// lease. The operator gets no new lease of the vehicle for as long as the order is valid,
+    /// counted from now, and connection `id` receives the vehicle's answers.
     ///
     /// The order is checked here so that its author learns of mistakes, but the vehicle's own check
     /// is decisive. Only the vehicle checks its times: no other clock must be right, and this one
@@ -82,7 +83,8 @@ impl Directory {
         Ok(Answer::Text(format!("{name}: {lease}; {handed}\n")))
     }
 
-    /// Forwards a vehicle's answer to the supervisors that wait; they match it to their order.
+    /// Forwards a vehicle's answer to the supervisors that wait, who match it to their order;
+    /// counts it as unclaimed if none waits.
     pub(super) fn carry_answer(&mut self, name: &str, signed: &[u8]) {
         let Some(vehicle) = self.vehicles.get_mut(name) else { return };
         for Awaiting { to, left } in &mut vehicle.awaiting {
