@@ -546,7 +546,8 @@ impl Link {
     }
 
     /// Returns the expected one-way delay of a packet sent now: the smoothed delay, or less if the
-    /// link's own queue has drained since. `None` before the first pong.
+    /// link's own queue has drained since. `None` before the first pong, and without a clock
+    /// estimate.
     fn owd_out(&self, clock: Option<ClockEstimate>, now: Instant) -> Option<Duration> {
         let (smoothed, clock) = (self.rtt.owd_out(clock)?, clock?);
         let ahead = self.queue.transit_ahead(self.in_flight.bytes(), now).map(|transit| {
@@ -590,7 +591,7 @@ impl Link {
     }
 
     /// Returns the bytes that were sent and that no report shows as arrived or lost yet, without
-    /// those of data packets.
+    /// those of data packets and MTU probes.
     pub(crate) fn bytes_in_flight(&self) -> ByteCount {
         self.in_flight.bytes() - self.headroom.in_flight()
     }

@@ -300,8 +300,9 @@ impl Links {
     }
 
     /// Queues a media packet on the link with room, of those that may carry media, that delivers it
-    /// first; one with overdue reports only if all have them. Returns the packet if no link has
-    /// room, or if the chosen one delivers it too late or its queue is full.
+    /// first; one with overdue reports only if all have them. Counts it as [`link::Media::again`].
+    /// Returns the packet if no link has room, or if the chosen one delivers it too late or its
+    /// queue is full.
     pub(crate) fn send_again(
         &mut self,
         mut entry: Entry,

@@ -11,8 +11,9 @@ pub(super) struct Choice {
     pub(super) stands_by: bool,
     /// Time since which the link has been trusted, as of the last election; `None` if it was not.
     pub(super) trusted_since: Option<Instant>,
-    /// Time of the last datagram received over the link.
+    /// Time of the last datagram received over the link; [`Instant::ZERO`] before the first.
     pub(super) heard_at: Instant,
-    /// Time at which a ping was last made due ahead of schedule.
+    /// Time at which a ping was last made due ahead of schedule; [`Instant::ZERO`] before the
+    /// first.
     pub(super) hurried_at: Instant,
 }

@@ -125,9 +125,9 @@ impl Headroom {
 
     /// Handles a report of everything up to packet number `highest`, and adapts the data rate: up
     /// if data was sent in the last [`SPAN`], down by a fifth at a queue above [`QUEUE_MOST`], at
-    /// most once per [`SPAN`]. `transit` is the newest datagram's arrival time minus its send time,
-    /// nanoseconds by two clocks; `None` if the report shows no newer datagram, which leaves the
-    /// data rate unchanged.
+    /// most once per [`SPAN`]; always from [`RATE_LEAST`] to [`RATE_MOST`]. `transit` is the newest
+    /// datagram's arrival time minus its send time, nanoseconds by two clocks; `None` if the report
+    /// shows no newer datagram, which leaves the data rate unchanged.
     pub(crate) fn on_report(&mut self, highest: u64, transit: Option<i64>, now: Instant) {
         while let Some((_, bytes)) = self.flying.front().filter(|(number, _)| *number <= highest) {
             self.in_flight -= bytes;

@@ -113,7 +113,8 @@ impl Mtu {
     }
 
     /// Returns the size of the probe to send now, or `None` if none is due. Counts the last probe
-    /// as failed once its pong is overdue. After sending, the caller calls [`Mtu::on_sent`].
+    /// as failed once its pong is overdue, ends a search without a further size, and begins one
+    /// when failed sizes are to be retried. After sending, the caller calls [`Mtu::on_sent`].
     pub(crate) fn due(&mut self, pings: Pings, now: Instant) -> Option<usize> {
         if let Some(trial) = self.trial {
             if now.since(trial.sent_at) < pings.pong_timeout {
@@ -149,8 +150,9 @@ impl Mtu {
         self.trial = Some(Trial { id, bytes, sent_at: now });
     }
 
-    /// Handles a pong; returns the size of the probe that it answers, which is now confirmed, or
-    /// `None` if it does not answer the outstanding probe.
+    /// Handles a pong; returns the size of the probe that it answers, or `None` if it does not
+    /// answer the outstanding probe. That size is now confirmed: the current size is no smaller, up
+    /// to the maximum, and a check of the current size ends.
     pub(crate) fn on_pong(&mut self, id: u32, now: Instant) -> Option<usize> {
         let trial = self.trial.filter(|trial| trial.id == id)?;
         self.trial = None;

@@ -144,7 +144,8 @@ const JUDGED_AFTER: u32 = 16;
 const ANSWERED_SHARE: f64 = 16.0;
 /// Initial share of answered pings: before the first result, a lost ping is no surprise.
 const ANSWERED_FIRST: f64 = 0.5;
-/// Number of unanswered pings after which the interval doubles: a third of a second at 20 ms.
+/// Number of unanswered pings after which the interval doubles on a link that is not up: a third of
+/// a second at 20 ms.
 const PINGS_PER_STEP: u32 = 16;
 
 #[cfg(test)]

@@ -31,7 +31,8 @@ pub(super) struct ReducedReporting {
     raised_at: Duration,
     /// Time before which the step is not raised again.
     judged_from: Instant,
-    /// Time at which the step was last lowered; `None` once that was found to be too early.
+    /// Time at which the step was last lowered; `None` before, and once that was found to be too
+    /// early.
     lowered_at: Option<Instant>,
     /// Number of times that lowering the step was too early, at most [`FAILURES_MOST`].
     failures: u32,

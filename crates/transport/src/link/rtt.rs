@@ -176,7 +176,8 @@ fn nanos(value: f64) -> Duration {
 const RTT_SHARE: f64 = 8.0;
 /// Divisor of a new difference in the jitter ([RFC3550] 6.4.1).
 const JITTER_SHARE: f64 = 16.0;
-/// Difference between two samples in nanoseconds from which it is a clock step and not a delay.
+/// Difference in nanoseconds from which a new sample shows a clock step and not a delay: the
+/// smoothed delay restarts from it, and the jitter does not count the difference.
 const STEP_NANOS: f64 = 5e9;
 const FLOOR_SECONDS: u64 = 10;
 

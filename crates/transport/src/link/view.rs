@@ -33,12 +33,13 @@ pub struct View {
     /// and headers; zero while the link may not carry media.
     pub budget: Bitrate,
     /// Rate at which datagrams were sent, without MTU probes, over the last 100 ms or more that
-    /// reports covered.
+    /// reports covered; zero before the second report.
     pub sent: Bitrate,
     /// Rate at which datagrams arrived at the peer over the last 100 ms or more that reports
-    /// covered.
+    /// covered; zero before the second report.
     pub received: Bitrate,
-    /// Rate at which datagrams arrive from the peer.
+    /// Rate at which datagrams arrived from the peer, as last measured over 95 ms or more up to one
+    /// of our reports; zero before the first measurement.
     pub incoming: Bitrate,
     /// Smoothed RTT ([RFC6298]); `None` before the first pong.
     pub rtt: Option<Duration>,

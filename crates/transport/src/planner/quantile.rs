@@ -24,14 +24,15 @@ pub struct Quantile {
     survival_pays: bool,
     /// Smoothed rate and on-time probability of each link, by link number.
     weights: [Weight; LinkNumber::COUNT],
-    /// Time at which `weights` was last updated.
+    /// Time at which `weights` was last updated; [`Instant::ZERO`] before the first unit.
     weighed_at: Instant,
     /// Minimum media budget, as far as the links carry it.
     floor: Bitrate,
     unit_interval: UnitInterval,
     /// Bytes by which media in flight may exceed each link's window, as of the last unit.
     reserve: ByteCount,
-    /// Time of the last repair packet sent to probe each link without media, by link number.
+    /// Time of the last repair packet sent to probe each link without media, by link number;
+    /// [`Instant::ZERO`] before the first.
     probed_at: [Instant; LinkNumber::COUNT],
     assignment: Vec<Option<usize>>,
 }

@@ -45,7 +45,8 @@ struct Ask {
     due_at: Instant,
     /// Address of the socket that the server last saw; `None` before, and if it no longer answers.
     mapped: Option<SocketAddr>,
-    /// Interval of requests that keep the NAT's mapping; halved whenever the mapping has changed.
+    /// Interval of requests that keep the NAT's mapping; halved whenever the mapping has changed,
+    /// to [`KEEP_ALIVE_LEAST`] at least.
     keep_alive: Duration,
 }
 

@@ -26,7 +26,7 @@ struct Coming {
     total: u16,
     /// Bytes of the descriptor received so far, without gaps from its start on.
     descriptor: Vec<u8>,
-    /// True once the descriptor is complete and was returned.
+    /// True once the descriptor is complete, and was returned or found malformed.
     told: bool,
 }
 

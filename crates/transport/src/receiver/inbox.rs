@@ -278,7 +278,8 @@ impl Inbox {
 
     /// Acts on the result of adding a packet of `bytes` bytes to a unit: delivers the unit if it is
     /// complete, gives up the oldest units if all hold too many bytes, or counts the packet as
-    /// discarded. `added` is `None` for a packet of another code than the unit's others.
+    /// discarded. `added` is `None` for a packet of another code than the unit's others; `came` is
+    /// false for a recovered packet, which is counted if it was added.
     fn on_added(
         &mut self,
         number: u64,

@@ -109,11 +109,12 @@ enum State {
 struct Holding {
     id: LegId,
     key: MacKey,
-    /// Number of the newest proof sent.
+    /// Number of the newest proof sent; 0 before the first.
     number: u64,
     /// True if the relay is known to have the newest token; otherwise proofs carry it.
     token_is_told: bool,
-    /// Send time of the newest probe received, by the relay's clock; an older one is not answered.
+    /// Send time of the newest probe received, by the relay's clock; one that is not newer is not
+    /// answered. [`Instant::ZERO`] before the first.
     probed_at: Instant,
 }
 
