@@ -311,9 +311,9 @@ impl Sender {
         self.lanes.abandon(counters);
     }
 
-    /// Plans a media unit and writes the links of its packets into `assignment`. Sets the reserve
-    /// of the links that may carry media, and marks the budget as out of date, also if the planner
-    /// refuses the unit.
+    /// Plans a media unit, writes the links of its packets into `assignment`, and records its
+    /// lifetime. Sets the reserve of the links that may carry media, and marks the budget as out of
+    /// date, also if the planner refuses the unit.
     fn plan(
         &mut self,
         unit: &[u8],

@@ -68,7 +68,8 @@ pub struct LegView {
     pub is_proven: bool,
     /// Round-trip time to the relay at the last confirmed proof; `None` before the first.
     pub round_trip: Option<Duration>,
-    /// Bytes relayed in both directions, as of the last confirmed proof.
+    /// Bytes of the socket that the relay has relayed, both directions together, as of the last
+    /// confirmed proof; zero before the first.
     pub metered: ByteCount,
     /// Maximum of `metered` that the relay allows; zero while unknown.
     pub metered_max: ByteCount,

@@ -111,11 +111,11 @@ pub struct Proven<'a> {
     pub leg: LegId,
     /// Number of the proof that the relay answers with this state.
     pub number: u64,
-    /// Bytes relayed so far, in both directions.
+    /// Bytes of the end's socket relayed so far, both directions together.
     pub metered: ByteCount,
     /// Maximum of `metered` that the relay allows.
     pub metered_max: ByteCount,
-    /// True if the other end has a leg at the relay too.
+    /// True if the other end of the lease has a proven leg at the relay too.
     pub has_peer: bool,
     signed: Signed<'a>,
 }

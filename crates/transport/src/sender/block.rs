@@ -14,7 +14,8 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Encodes `unit` as planned. [`Encoder::symbols`] then returns its packets.
+    /// Encodes `unit`, handed over at `sent_at`, as planned. [`Encoder::symbols`] then returns its
+    /// packets.
     pub(crate) fn encode(&mut self, plan: &Plan, unit: &[u8], sent_at: Instant) {
         split(plan, unit, sent_at, &mut self.block);
         self.symbol_bytes = plan.symbol_bytes;

@@ -58,7 +58,8 @@ impl Lanes {
         Self { lanes: BTreeMap::new(), copies_at: now, data_at: now }
     }
 
-    /// Returns whether no channel has ever queued anything.
+    /// Returns whether no unit was ever passed to [`Lanes::push`]; false from then on, also while
+    /// all queues are empty.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.lanes.is_empty()

@@ -59,7 +59,8 @@ impl Recovery {
         self.forgo(entry);
     }
 
-    /// Drops a queued media packet that its unit does not need.
+    /// Drops a queued media packet that its unit does not need; under the streaming code it counts
+    /// as lost.
     pub(super) fn forgo(&mut self, entry: Entry) {
         if let Some(stream) = &mut self.stream {
             stream.on_dropped(&entry.plaintext);

@@ -138,7 +138,8 @@ impl Stream {
         Source { number_low, part: part(unit, &self.block, index) }.write(out);
     }
 
-    /// Appends a repair packet over the coding window to `out`, unless the window is empty.
+    /// Appends a repair packet over the coding window to `out` and records it as in flight; does
+    /// nothing if the window is empty.
     pub(crate) fn write_repair(&mut self, out: &mut Vec<u8>) {
         self.symbol.resize(SYMBOL_BYTES, 0);
         let header = self.encoder.repair(self.next_repair as u16, &mut self.symbol);
@@ -146,7 +147,7 @@ impl Stream {
     }
 
     /// Appends a repair packet over the coding window up to the newest source packet known to be
-    /// lost; nothing if none is.
+    /// lost, and records it as in flight; does nothing if none is.
     pub(crate) fn write_asked(&mut self, out: &mut Vec<u8>) {
         let lost = self.fates.iter().rposition(|fate| *fate == Fate::Lost);
         let end = lost.map_or(0, |at| self.first + at as u64 + 1);

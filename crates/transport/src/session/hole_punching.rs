@@ -19,7 +19,7 @@ pub(super) struct HolePunching {
     number: u64,
     /// Number of rounds since the routes were set; saturates.
     rounds: u32,
-    /// Time of the last round of hole punches.
+    /// Time of the last round of hole punches; [`Instant::ZERO`] before the first.
     punched_at: Instant,
     due_at: Option<Instant>,
 }

@@ -11,7 +11,7 @@ pub(super) struct Sealer {
     pub(super) keys: Keys,
     /// The peer's session id, which we put into our datagrams.
     pub(super) peer_session: u16,
-    /// Codepoint of the datagram sealed last.
+    /// Codepoint of the datagram sealed last; Not-ECT before the first.
     pub(super) ecn: Ecn,
 }
 
