@@ -213,8 +213,8 @@ impl Handle {
         self.input(Input::Open(Box::new(channel)));
     }
 
-    /// Adds relays towards a peer: each socket registers with each of them and keeps the
-    /// registration alive.
+    /// Sets the relays towards a peer, in place of its previous ones: each socket registers with
+    /// each of them and keeps the registration alive.
     pub fn admit(&self, admission: Admission) {
         self.input(Input::Admit(Box::new(admission)));
     }

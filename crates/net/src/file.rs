@@ -156,8 +156,8 @@ fn sync_folder(file: &Path) -> io::Result<()> {
 /// Maximum wait of one read; a pipe or device without data for longer counts as one without a
 /// writer.
 pub const SILENCE_MAX: Duration = Duration::from_secs(3);
-/// Maximum size of a text file that [`read_text`] reads: a thousand times that of usual settings
-/// and lists.
+/// Maximum size of a text file that [`read_text`] reads, beyond which it fails: a thousand times
+/// that of usual settings and lists.
 pub const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 #[cfg(test)]

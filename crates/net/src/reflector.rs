@@ -221,8 +221,8 @@ fn open(at: SocketAddr) -> io::Result<Udp<UdpSocket>> {
 
 /// Number of distinguished networks; those with the same hash share a limit.
 const NETWORKS: usize = 4096;
-/// Maximum answers to one network per second: several machines of one home, each with some links,
-/// all asking at once.
+/// Maximum answers to one network per second, beyond which requests are ignored: several machines
+/// of one home, each with some links, all asking at once.
 const ANSWERS_MAX: u16 = 200;
 
 #[cfg(test)]

@@ -92,7 +92,8 @@ fn ticket(told: &RelayTicket) -> Option<Ticket> {
     leads_anywhere.then_some(Ticket { addresses, streams, relay, token })
 }
 
-/// Maximum peers: that of the current session, and that of a successor session.
+/// Maximum peers, beyond which the one named longest ago is dropped: that of the current session,
+/// and that of a successor session.
 const PEERS_MAX: usize = 2;
 
 #[cfg(test)]

@@ -70,10 +70,11 @@ pub enum Error {
 /// Time limit for connecting, sending and receiving together.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
-/// Maximum length of a request in bytes.
+/// Maximum length of a request in bytes; a longer one ends its connection.
 pub(super) const LINE_BYTES_MAX: usize = 4096;
 
-/// Maximum length of an answer in bytes: that of sixteen links takes less than a tenth of it.
+/// Maximum length of an answer in bytes, beyond which the connection counts as failed: that of
+/// sixteen links takes less than a tenth of it.
 const ANSWER_BYTES_MAX: u64 = 1 << 18;
 
 impl Client {

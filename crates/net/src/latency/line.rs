@@ -262,8 +262,8 @@ const NUMBERS: [&str; FIELDS - 3] = [
     "lost",
 ];
 const FIELDS: usize = 12;
-/// Maximum length of a line: two quoted names and nine numbers of twenty digits take less than half
-/// of it.
+/// Maximum length of a line in bytes, beyond which it is malformed: two quoted names and nine
+/// numbers of twenty digits take less than half of it.
 const LINE_BYTES_MAX: usize = 1_024;
 const SHOWN_CHARS: usize = 40;
 

@@ -33,10 +33,11 @@ impl HandshakeLimit {
     }
 }
 
-/// Maximum handshakes per second from all networks: a fiftieth of a core.
+/// Maximum handshakes per second from all networks, beyond which none is admitted: a fiftieth of a
+/// core.
 const TOTAL_MAX: u32 = 64;
-/// Maximum handshakes per second from one network: half of a vehicle's sixteen links reconnecting
-/// at once.
+/// Maximum handshakes per second from one network, beyond which none of it is admitted: half of a
+/// vehicle's sixteen links reconnecting at once.
 const NETWORK_MAX: u32 = 8;
 
 #[cfg(test)]
