@@ -165,8 +165,8 @@ impl Kernel {
         on!(self, kernel => kernel.solve(columns, addends, packets));
     }
 
-    /// Writes repair packets of the FFT code, as [`block`](crate::block) states it for `2^layers`
-    /// repair packets: `outputs[i]` becomes repair packet `wanted[i]`.
+    /// Writes repair packets of the FFT code, which the [crate's page](crate) states, with
+    /// `m = 2^layers`: `outputs[i]` becomes repair packet `wanted[i]`.
     ///
     /// An empty source counts as zeros. The other packets have one length and any alignment;
     /// previous contents of the outputs are ignored. O((sources + 2^layers) x layers x length).

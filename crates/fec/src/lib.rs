@@ -11,8 +11,7 @@
 //! Bytes are elements of GF(2^8) modulo x^8 + x^4 + x^3 + x^2 + 1 ([`gf256::POLYNOMIAL`], 0x11D);
 //! bit `i` of a byte is the coefficient of `x^i`. The packets of a block are numbered from 0.
 //! Source packets are `0..k` and are sent unchanged (the codes are systematic); repair packets are
-//! `k..n`, with
-//! `1 <= k <= n <= 256`. Byte `b` of repair packet `i` is
+//! `k..n`, where `1 <= k <= n <= 256`. Byte `b` of repair packet `i` is
 //!
 //! ```text
 //!     repair[i][b] = sum over j in 0..k of  C(i, j) * source[j][b]

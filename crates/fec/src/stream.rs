@@ -16,7 +16,8 @@
 //!
 //! # How the ends use it
 //! - The sender [pushes](Encoder::push) each source packet and makes a repair packet after every
-//!   `l - 1` of them, with a seed that counts up. It sends [`Repair`] with the payload.
+//!   `l - 1` of them, one in each interval of l packets, with a seed that counts up. It sends
+//!   [`Repair`] with the payload.
 //! - The receiver passes in every packet that arrives, in any order, and reports [`Report::edge`]
 //!   to the sender, which passes it to [`Encoder::acknowledge`]. All packets below the edge are
 //!   known, and the coding window begins there. Lost feedback costs time, never correctness.

@@ -8,7 +8,7 @@ use crate::gf256::{invert, multiply};
 /// Number of elements of GF(2^8); each packet of a block has a different one as its point.
 pub(crate) const POINTS: usize = 256;
 
-/// One more than the greatest k: a block has at most 2^7 repair packets.
+/// One more than the greatest k: a block of the FFT code has at most 2^7 repair packets.
 const LAYERS: usize = 8;
 
 /// Value of W_k(x) / W_k(2^k) on the coset of `x = b 2^(k+1)`, at `[k][b]`.

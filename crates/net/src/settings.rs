@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 use serde::de::value::{SeqAccessDeserializer, StrDeserializer};
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 
-/// Deserializes a list that may be written as a single value: `link = "wwan0"` is `links =
-/// ["wwan0"]`.
+/// Deserializes a list that may be written as a single value: `link = "wwan0"` is
+/// `links = ["wwan0"]`.
 ///
 /// # Errors
 /// The deserializer's error for the first invalid value.

@@ -13,7 +13,7 @@ pub const PERIOD_MAX: Duration = Duration::from_secs(86_400);
 /// Time by which a period may exceed the last line's time, even if no gap in the trace is as long.
 pub const REST_MAX: Duration = Duration::from_secs(1);
 
-/// Maximum number of lines, about 50 MB of text: a bound on memory.
+/// Maximum number of lines, about 50 MB of text: a bound on memory. A longer trace is refused.
 pub const LINES_MAX: usize = 8_000_000;
 
 /// A looped recording of a link's delivery opportunities.

@@ -208,7 +208,8 @@ impl Join {
 /// world panics, because the node is in an endless loop.
 const TURNS_MAX: u32 = 100_000;
 
-/// Maximum number of kept buffers. Only long fat links have more datagrams in flight.
+/// Maximum number of buffers kept for reuse; a further one is freed. Only long fat links have more
+/// datagrams in flight.
 const SPARE_MAX: usize = 1024;
 
 impl<N: Node> World<N> {

@@ -1,9 +1,9 @@
 //! The additive FFT of a systematic Reed-Solomon code, one vector width of all packets at a time.
 //!
-//! [`fft`](crate::block) states the code. With V_k = {0, .. 2^k - 1}, W_k(x) the product of `x - v`
-//! over V_k and w_k(x) = W_k(x) / W_k(2^k), a polynomial of degree < m = 2^g is written as sum of
-//! `c_i` times the product of w_k over the bits k set in i. On a coset `b + V_g` its values then
-//! come from the `c_i` by g layers of butterflies: in layer k, elements `2^k` apart become
+//! The [crate's page](crate) states the code. With V_k = {0, .. 2^k - 1}, W_k(x) the product of
+//! `x - v` over V_k and w_k(x) = W_k(x) / W_k(2^k), a polynomial of degree < m = 2^g is written as
+//! sum of `c_i` times the product of w_k over the bits k set in i. On a coset `b + V_g` its values
+//! then come from the `c_i` by g layers of butterflies: in layer k, elements `2^k` apart become
 //! `x += w_k(b') y, y += x`, where `b'` is the place of the pair's block; backwards it is
 //! `y += x, x += w_k(b') y`. Source: [LCH] section III; the choice of the basis is the natural one.
 //!

@@ -294,11 +294,11 @@ impl Feedback {
     }
 }
 
-/// Number of windows of `window_max` source packets after which a coding window restarts that
-/// packets leave one by one, unacknowledged.
+/// Number of windows, of `window_max` source packets each, during which packets may leave the
+/// coding window unacknowledged; then it restarts.
 ///
-/// Rare enough that the packets missing at the restart, one or two, do not matter. A stream whose
-/// receiver sends no feedback still recovers from any outage.
+/// Restarts are then so rare that the packets missing at each, one or two, do not matter. A stream
+/// whose receiver sends no feedback still recovers from any outage.
 pub const SLIDES_MAX: u64 = 8;
 
 /// The source packets that an encoder remembers.

@@ -78,7 +78,7 @@ impl Dip {
     }
 }
 
-/// Maximum entries in one direction of a link.
+/// Maximum entries in one direction of a link; a configuration with more is refused.
 const ENTRIES_MAX: usize = 8;
 
 /// Checks the entries of one direction of a link.

@@ -26,7 +26,7 @@ struct Recorded {
     share: f64,
 }
 
-/// Maximum retransmission rounds of a radio.
+/// Maximum retransmission rounds of one packet; after them it is delivered.
 const ROUNDS_MAX: u32 = 16;
 
 impl Delay {

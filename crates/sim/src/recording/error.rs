@@ -60,5 +60,5 @@ pub enum Error {
     Empty,
 }
 
-/// Maximum number of lines: a day at 20 Hz.
+/// Maximum number of lines, a day at 20 Hz; a longer recording is refused.
 pub const LINES_MAX: usize = 2_000_000;

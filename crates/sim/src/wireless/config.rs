@@ -16,7 +16,7 @@ pub struct Config {
     pub loss: f64,
     /// Probability that a packet which arrives has one flipped bit.
     pub damage: f64,
-    /// Maximum packets in a side's queue.
+    /// Maximum packets in a side's queue; a further one is dropped.
     pub queue_packets: usize,
     /// Constant-rate cross traffic through the access point, if any.
     pub disturbance: Option<Disturbance>,

@@ -4,8 +4,8 @@ use crate::event::LossReason;
 /// Units of one channel since the session object was created, by outcome.
 ///
 /// They add up. Outbound: `offered = accepted + refused()`. Of the accepted media units, the peer
-/// has reported `told_delivered + told_lost` so far. Inbound: `heard = open + delivered + lost() +
-/// superseded`.
+/// has reported `told_delivered + told_lost` so far. Inbound:
+/// `heard = open + delivered + lost() + superseded`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Units {

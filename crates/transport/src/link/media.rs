@@ -2,9 +2,9 @@ use super::in_flight::Fate;
 
 /// Media packets of one link, by outcome.
 ///
-/// They add up: `given = waiting + dropped + withdrawn + sent` and `sent = open + in_time + late +
-/// lost`. The first reported outcome counts: a packet that was declared lost and arrives later
-/// stays counted as lost.
+/// They add up: `given = waiting + dropped + withdrawn + sent` and
+/// `sent = open + in_time + late + lost`. The first reported outcome counts: a packet that was
+/// declared lost and arrives later stays counted as lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Media {

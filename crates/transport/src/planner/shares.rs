@@ -3,8 +3,7 @@
 //! With a block code the usable rate is the quantile of the sum of what the links deliver in time,
 //! not the sum of their quantiles. Link i delivers its share in time with probability u_i, or none
 //! of it: packets of one link are late together. Of a delivered share, each packet is lost by
-//! chance. So a unit of k source packets arrives with probability P(sum of what the links deliver
-//! >= k).
+//! chance. So a unit of k source packets arrives if the links together deliver k packets or more.
 
 use crate::protect::Plan;
 use crate::wire::{LinkNumber, Prefix, SYMBOL_AROUND_BYTES};

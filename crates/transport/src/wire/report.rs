@@ -19,8 +19,8 @@ use super::marks::Marks;
 /// Counts are totals since the session began, so that a lost report costs nothing. `taken at` is
 /// the reporter's clock in nanoseconds and orders reports. `age` is the time between the arrival of
 /// the highest number and the report, in units of 10 us; 65535 means that long or longer. The map
-/// has `length` bytes, 96 at most. Bit b (from the least) of byte i tells whether number `highest -
-/// 1 - (8 i + b)` arrived.
+/// has `length` bytes, 96 at most. Bit b (from the least) of byte i tells whether number
+/// `highest - 1 - (8 i + b)` arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
     /// Link that the report covers.
