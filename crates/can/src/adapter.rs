@@ -208,14 +208,6 @@ impl Adapter {
         Some(frame)
     }
 
-    /// Returns the instant at which the next frame is due or the first received message counts as
-    /// lost, which may have passed; `None` if there is neither.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        let due = self.outgoing.iter().filter_map(|it| it.due(self.is_stopping));
-        let due = due.filter(|_| self.controls.is_some());
-        due.chain(self.incoming.iter().filter_map(Incoming::lost_at)).min()
-    }
-
     /// Returns the state of the machine by the messages that came in time; speeds, yaw rate,
     /// steering angle and axes are NaN, and other numbers `None`, while they are not known.
     pub fn state(&self, now: Instant) -> MachineState {

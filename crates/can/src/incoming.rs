@@ -164,13 +164,6 @@ impl Incoming {
         }
     }
 
-    /// Returns the instant from which the message, or the first of its used signals, counts as lost
-    /// if no frame with it comes before; `None` before the first frame.
-    pub(crate) fn lost_at(&self) -> Option<Instant> {
-        let heard = self.uses.iter().map(|its| its.heard_at).chain([self.heard_at]);
-        heard.flatten().min().map(|at| at + self.timeout)
-    }
-
     fn is_doubted(&self) -> bool {
         self.mismatches >= self.mismatch_max
     }

@@ -34,7 +34,7 @@ pub struct Detached {
 #[derive(Debug)]
 pub struct Worker {
     shared: Arc<Shared>,
-    /// Number of the turn in work; 0 for none.
+    /// Number of the newest turn taken; 0 before the first.
     at_work: u64,
     /// Number of the request that came with the turn in work; `None` without one.
     asked: Option<u64>,

@@ -538,8 +538,10 @@ impl Hub {
             Some((&kind::ANSWER, &[a, b, c, d, agrees @ (0 | 1)])) => {
                 let number = u32::from_be_bytes([a, b, c, d]);
                 let is_driving = self.lets_drive(&consoles, id);
+                let before = consoles.holder.agreed();
                 let change = consoles.holder.answer(id, number, agrees == 1, is_driving);
-                if consoles.holder.successor().is_some() {
+                // Another answer does not extend an agreement.
+                if consoles.holder.agreed().is_some_and(|agreed| before != Some(agreed)) {
                     self.begin_succession(&mut consoles);
                 }
                 self.tell_holding(&consoles);

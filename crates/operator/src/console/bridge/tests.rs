@@ -246,6 +246,11 @@ fn a_driven_vehicle_is_handed_over_by_its_guard() {
         hub.handle(joined.number, &command());
     }
     assert_eq!(commanding(&mut requests), [1, 2], "the vehicle knows what of the second's counts");
+    // Answers again, by the driver and by one that does not drive.
+    hub.handle(first.number, &yes);
+    hub.handle(second.number, &yes);
+    takes(&mut first);
+    takes(&mut second);
     show_all(SliceKind::Predicted);
     let slices = |joined: &mut Joined| {
         let is_slice = |message: &Message| matches!(message, Message::Slice { .. });
