@@ -468,12 +468,15 @@ impl Table {
         is_its.then(|| self.instant(grant.until, now))
     }
 
-    /// Returns the lease of a grant, and creates it if necessary; refuses a new one if the relay is
-    /// full.
+    /// Returns the lease of a grant, which it keeps until the grant ends, and creates it if
+    /// necessary; refuses a new one if the relay is full.
     fn lease(&mut self, grant: &Grant, now: Instant) -> Result<LeaseNumber, Refusal> {
         let keys = keys(grant);
         let ends_at = self.instant(grant.until, now);
         if let Some(number) = self.by_keys.get(&keys) {
+            // A lease outlives its legs, those without a proof too.
+            let lease = self.leases.get_mut(number).expect("keys are removed with their lease");
+            lease.ends_at = lease.ends_at.max(ends_at);
             return Ok(*number);
         }
         if self.leases.len() >= self.limits.leases_max {

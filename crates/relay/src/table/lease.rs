@@ -15,7 +15,7 @@ pub(super) struct Lease {
     /// Bytes that may still pass under the rate limit, as of `allowed_at`.
     allowance: ByteCount,
     allowed_at: Instant,
-    /// Latest expiry of the tokens in the call that created the lease and in later accepted proofs.
+    /// Latest expiry of the tokens in accepted calls and proofs.
     pub(super) ends_at: Instant,
 }
 

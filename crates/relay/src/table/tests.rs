@@ -254,6 +254,30 @@ fn a_lease_ends_with_its_tokens_unless_later_ones_come() {
     assert_eq!((counters.leases, counters.legs), (0, 0));
 }
 
+/// The lease ends between a call with a later token and its proof.
+#[test]
+fn a_call_keeps_its_lease_until_the_proof() {
+    let (mut relay, ends) = pair();
+    relay.pass(LONG - Duration::from_secs(1), &mut []);
+    let counters = relay.table.counters();
+    assert_eq!((counters.leases, counters.legs), (1, 0), "both ends are silent");
+    let later = relay.token(VEHICLE, OPERATOR, LONG + Duration::from_secs(600));
+    let mut vehicle = End::new(VEHICLE, OPERATOR, ends[0].port, &later);
+    let (mut said, mut answer) = (Vec::new(), Vec::new());
+    let proof = loop {
+        let route = vehicle.client.poll_transmit(&mut said, relay.now).unwrap();
+        if relay.table.counters().welcomed > counters.welcomed {
+            break (vehicle.from(route.socket), said.clone());
+        }
+        let from = vehicle.from(route.socket);
+        relay.table.handle_datagram(from, &said, &mut answer, relay.now);
+        vehicle.client.handle_datagram(route, &answer, relay.now);
+    };
+    relay.pass(Duration::from_secs(3), &mut []);
+    assert!(relay.answer(proof.0, &proof.1).is_some());
+    assert!(relay.table.is_proven(vehicle.address()));
+}
+
 #[test]
 fn a_silent_end_is_forgotten_and_registers_again() {
     let (mut relay, mut ends) = pair();
