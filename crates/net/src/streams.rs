@@ -163,7 +163,7 @@ impl Streams {
     fn keep(&mut self, routes: &[Route], key: PublicKey, protocol: &'static [u8], now: Instant) {
         let config = match tls::client(&self.identity, key, protocol) {
             Ok(config) => Arc::new(config),
-            Err(error) => return tracing::warn!(%error, "cannot accept links over TLS"),
+            Err(error) => return tracing::warn!(%error, "cannot connect links over TLS"),
         };
         for route in routes.iter().filter(|route| route.stream_index().is_some()) {
             let present = self.calls.iter_mut().find(|call| call.route == *route);
@@ -389,8 +389,10 @@ impl Call {
         let wait = RETRY_MIN.saturating_mul(1 << self.failures.min(8)).min(RETRY_MAX);
         // A repeated failure usually has the same reason.
         match self.failures {
-            0 => tracing::warn!(remote = %self.route.remote, %end, "cannot accept links over TLS"),
-            _ => tracing::debug!(remote = %self.route.remote, %end, ?wait, "cannot accept links \
+            0 => {
+                tracing::warn!(remote = %self.route.remote, %end, "cannot connect a link over TLS")
+            }
+            _ => tracing::debug!(remote = %self.route.remote, %end, ?wait, "cannot connect a link \
                                                                             over TLS"),
         }
         self.failures = self.failures.saturating_add(1);

@@ -34,7 +34,7 @@ impl Namespace {
             && !name.starts_with(['.', '-']);
         ensure!(
             is_name,
-            "namespace {name:?}: a name has 1 to {NAME_BYTES_MAX} letters, digits, - and _"
+            "namespace {name:?}: a name has 1 to {NAME_BYTES_MAX} letters, digits, -, . and _"
         );
         let made = !Path::new(FOLDER).join(name).exists();
         if made {

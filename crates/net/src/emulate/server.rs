@@ -147,10 +147,12 @@ impl Connection {
         for byte in bytes {
             if *byte != b'\n' {
                 self.input.push(*byte);
-            } else if !self.input.trim_ascii().is_empty() {
-                self.output.extend(answer(self.input.trim_ascii()));
-                self.output.push(b'\n');
-                self.input.clear();
+            } else {
+                let line = std::mem::take(&mut self.input);
+                if !line.trim_ascii().is_empty() {
+                    self.output.extend(answer(line.trim_ascii()));
+                    self.output.push(b'\n');
+                }
             }
             if self.input.len() > LINE_BYTES_MAX || self.output.len() > OUTPUT_BYTES_MAX {
                 return Err(ErrorKind::InvalidData.into());
