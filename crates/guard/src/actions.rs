@@ -68,7 +68,7 @@ impl ActionRule {
     /// armed, else whether a stop is why the machine is held.
     ///
     /// A request is never on. While `stopped` is `None`, `wanted` decides. Otherwise the action is
-    /// on after a stop by a fault if the rule says so; else `wanted` decides if the rule allows that
+    /// on after a stop by a fault if the rule says so; else `wanted` decides if the rule allows it
     /// while the machine is held; else a switch keeps its state, unless a stop switches it off.
     pub(crate) fn is_on(&self, last: bool, wanted: Option<bool>, stopped: Option<Stopped>) -> bool {
         if self.form == ActionForm::Request {
