@@ -5,9 +5,9 @@
 //! SIMD kernel's type proves that this CPU has the instructions: only `detect()` returns one. The
 //! loops are written once, over the vectors of each CPU.
 
+#[cfg(target_arch = "x86_64")]
 mod avx2;
 mod checked;
-#[cfg(target_arch = "x86_64")]
 mod column;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod entry;
