@@ -13,6 +13,8 @@
 # make c       the machine's side in C, compiled for a microcontroller and compared with Rust's
 # make wheel   the Python package, a wheel in target/wheel   TARGET=aarch64-unknown-linux-gnu
 # make python  the Python package behind the real guard: slow, hanging, failing, killed
+# make wheel-arm64   the Python package for 64-bit ARM, tried on an emulated processor
+# make walk-python   a newcomer's walk in Python, from the wheel to a robot of one's own that is driven
 # make can     signals of CAN messages packed and unpacked as cantools does
 # make ros    the ROS 2 package on real DDS, by the wheels of Jazzy and Kilted; its robot driven in the browser
 # make kills   relays and switchboard killed, stopped and cut off while driving   KILLS=20 times each
@@ -61,7 +63,7 @@ TEST := cargo test --workspace --locked --no-fail-fast --features "$(FEATURES_TE
 X86_FEATURES := +ssse3,+avx2,+gfni,+avx512f,+avx512bw
 BINARY := $(or $(CARGO_TARGET_DIR),target)/release/tautline
 
-.PHONY: machines c ros wheel python ahead settings book deb container nat tun can kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
+.PHONY: machines c ros wheel wheel-arm64 python walk-python ahead settings book deb container nat tun can kills help demo test bench bench-relay bench-messages testbed transports smoke peers faults blocked chaos drives properties fuzz miri lab mutate numbers console build lint style clippy latency delays loss bare outside deny unit browser tools nightly walk
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -200,6 +202,14 @@ python: console
 	$(PYTHON)/pip install --quiet --no-deps --force-reinstall $(WHEELS)/wheel-tested/tautline-*.whl
 	$(PYTHON)/mypy --strict --config-file python/pyproject.toml python/tautline
 	TAUTLINE=$(abspath $(WHEELS))/debug/tautline $(PYTHON)/python -m pytest --quiet python/tests
+
+wheel-arm64: console
+	@$(MAKE) --no-print-directory wheel TARGET=aarch64-unknown-linux-gnu
+	cargo build --locked --package tautline
+	@python/arm64 $(WHEELS)/wheel/tautline-*_aarch64.whl $(WHEELS)/debug/tautline $(WHEELS)/tools/arm64
+
+walk-python: python
+	@python/walk $(WHEELS)/wheel-tested/tautline-*.whl $(WHEELS)/debug
 
 # A second relay takes over; the session does not need the switchboard.
 KILLS ?= 20
@@ -363,9 +373,11 @@ outside:
 	PYO3_NO_PYTHON=1 $(OUTSIDE) --manifest-path python/Cargo.toml
 
 # The erasure codes and the guard build alone, without std, and without alloc; where one is
-# installed, for a target that has neither.
+# installed, for a target that has neither, and the erasure codes for an ARM processor.
 bare:
 	cargo check --locked --manifest-path crates/fec/Cargo.toml
+	@target=$$(rustup target list --installed 2>/dev/null | grep -m1 aarch64-.*-linux || true); \
+	[ -z "$$target" ] || cargo check --locked --package tautline-fec --target $$target
 	@target=$$(rustup target list --installed 2>/dev/null | grep -m1 -e -none || true); \
 	for features in "" alloc; do \
 		cargo check --locked --package tautline-fec --no-default-features --features "$$features" $${target:+--target $$target} || exit; \

@@ -361,13 +361,13 @@ impl Shown {
     }
 
     /// Returns the pixels: rows of red, green and blue, a byte each.
-    fn rgb<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyByteArray>> {
-        let bytes = self.whole.format.width * self.whole.format.height * 3;
-        let whole = self.whole.clone();
-        PyByteArray::new_with(py, bytes, |rgb| {
-            whole.write_rgb(rgb);
-            Ok(())
-        })
+    fn rgb<'py>(&self, py: Python<'py>) -> Bound<'py, PyByteArray> {
+        let rgb = py.detach(|| {
+            let mut rgb = vec![0; self.whole.format.width * self.whole.format.height * 3];
+            self.whole.write_rgb(&mut rgb);
+            rgb
+        });
+        PyByteArray::new(py, &rgb)
     }
 }
 

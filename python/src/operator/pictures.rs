@@ -266,13 +266,21 @@ fn write_row(strip: &Picture, row: usize, rgb: &mut [u8]) {
     let luma = &strip.luma()[luma_at..luma_at + strip.width()];
     let chroma = chroma_at..chroma_at + strip.width() / 2;
     let (cb, cr) = (&strip.cb()[chroma.clone()], &strip.cr()[chroma]);
-    for (at, (pixel, luma)) in rgb.chunks_exact_mut(3).zip(luma).enumerate() {
-        let y = 298 * (i32::from(*luma) - 16) + 128;
-        let (u, v) = (i32::from(cb[at / 2]) - 128, i32::from(cr[at / 2]) - 128);
-        let part = |value: i32| (value >> 8).clamp(0, 255) as u8;
-        pixel[0] = part(y + 409 * v);
-        pixel[1] = part(y - 100 * u - 208 * v);
-        pixel[2] = part(y + 516 * u);
+    let part = |value: i32| (value >> 8).clamp(0, 255) as u8;
+    // Pictures have an even width.
+    let pairs = rgb.chunks_exact_mut(6).zip(luma.chunks_exact(2)).zip(cb.iter().zip(cr));
+    for ((pixels, luma), (cb, cr)) in pairs {
+        let (u, v) = (i32::from(*cb) - 128, i32::from(*cr) - 128);
+        let (red, green, blue) = (409 * v, -100 * u - 208 * v, 516 * u);
+        let [one, next] = [luma[0], luma[1]].map(|luma| 298 * (i32::from(luma) - 16) + 128);
+        pixels.copy_from_slice(&[
+            part(one + red),
+            part(one + green),
+            part(one + blue),
+            part(next + red),
+            part(next + green),
+            part(next + blue),
+        ]);
     }
 }
 
