@@ -144,7 +144,8 @@ pub fn write_end(to: &mut Vec<u8>) {
     to.extend(MAGIC);
 }
 
-/// Iterator over the records of a file, in order; it ends after the first invalid one.
+/// Iterator over the records of a file, in order; it ends after the footer, or after the first
+/// invalid record, which it returns as an error.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     bytes: &'a [u8],

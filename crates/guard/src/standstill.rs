@@ -9,9 +9,9 @@ pub(crate) fn stands(config: &Config, moved: Twist) -> bool {
     axes(config, moved).into_iter().all(|axis| axis.value.abs() < axis.standing)
 }
 
-/// Returns the speed and the limit, m/s, of a machine that moves although it is to stand; those of
-/// a turn are a wheel's. `None` if no part of its motion exceeds [`MOVES`] times that part's limit
-/// of standstill.
+/// Returns the signed speed and the exceeded limit, m/s, of the first part of a machine's motion
+/// (forward, sideways, turn) that exceeds [`MOVES`] times its limit of standstill; both are a
+/// wheel's for a turn, and the limit contains the factor. `None` if no part exceeds it.
 pub(crate) fn rolls(config: &Config, moved: Twist) -> Option<(f32, f32)> {
     axes(config, moved).into_iter().find_map(|axis| {
         let limit = MOVES * axis.standing;

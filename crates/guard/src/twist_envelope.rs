@@ -88,7 +88,8 @@ impl TwistEnvelope {
     }
 }
 
-/// Maximum of each part of a twist, without sign, in m/s and rad/s.
+/// Largest magnitude that each part of a commanded twist may have under a speed bound, in m/s and
+/// rad/s, with forward and back apart.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Most {
     pub(crate) forward: f32,

@@ -170,7 +170,8 @@ impl Votes {
 const SPAN: Duration = Duration::from_secs(1);
 /// Maximum of slices kept per strip: one second of 60 pictures.
 const KEPT_MAX: usize = 64;
-/// Least number of pictures of a strip in the last second for an estimate of its motion.
+/// Least number of kept pictures with which a strip can count as expanding or contracting; with
+/// fewer it counts as neither.
 const PICTURES_MIN: usize = 6;
 /// Percentage of a strip's kept pictures that must expand for the strip to count as expanding; the
 /// same for contraction.

@@ -1,7 +1,8 @@
 //! The loops of all SIMD kernels, compiled once for each set of CPU features.
 
-/// Implements the three operations for the type `$kernel` by the loops over `$vector`, compiled
-/// with the CPU features `$features` that `$vector` needs.
+/// Implements `multiply`, `solve` and `transform` for `$kernel` by the loops over `$vector`, compiled
+/// with the CPU features `$features`. The methods are safe: a value of `$kernel` must exist only
+/// where the CPU has these features.
 macro_rules! simd_kernel {
     ($kernel:ty, $vector:ty, $features:literal) => {
         impl $kernel {

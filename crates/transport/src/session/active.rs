@@ -323,7 +323,7 @@ impl Active {
     }
 }
 
-/// Outputs, in the order given in `session.rs`.
+/// Outputs: the next datagram to send, in the order of priority given in `session.rs`.
 impl Active {
     pub(super) fn poll_transmit(
         &mut self,

@@ -92,7 +92,8 @@ struct Slice {
     level: usize,
     /// Number of earlier slices of its strip since the level began.
     after: usize,
-    /// True if its level is lower than the level before.
+    /// True if the bitrate of its level is below that of the previous level in the list; the same
+    /// for all slices of a level, and false for the first level.
     is_lower: bool,
 }
 

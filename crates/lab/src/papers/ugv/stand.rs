@@ -346,14 +346,14 @@ impl Files {
         ]
     }
 
-    /// Returns the delays of a leg in sending order. Samples without compared clocks are omitted,
-    /// and negative delays count as zero.
+    /// Returns the delays of a leg, as [`sent`](Self::sent) does, without the sending times.
     pub(super) fn delays(&self, leg: Leg, way: Way) -> Vec<Duration> {
         self.sent(leg, way).into_iter().map(|(_, delay)| delay).collect()
     }
 
-    /// Returns each delay of a leg after its sending time in Unix time. Samples without compared
-    /// clocks are omitted, and negative delays count as zero.
+    /// Returns each sample of a leg as its sending time in Unix time and its delay, in file order.
+    /// [`Way::Out`] omits samples without compared clocks and counts negative delays as zero;
+    /// [`Way::RoundTrip`] returns all.
     pub(super) fn sent(&self, leg: Leg, way: Way) -> Vec<(Duration, Duration)> {
         let samples = self.samples.iter().filter(|sample| sample.leg == leg);
         let nanos = |nanos: i64| Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
