@@ -1,8 +1,8 @@
 //! The loops of all SIMD kernels, compiled once for each set of CPU features.
 
-/// Implements `multiply`, `solve` and `transform` for `$kernel` by the loops over `$vector`, compiled
-/// with the CPU features `$features`. The methods are safe: a value of `$kernel` must exist only
-/// where the CPU has these features.
+/// Implements `multiply`, `solve` and `transform` for the type `$kernel` by the loops over
+/// `$vector`, compiled with the CPU features `$features` that it needs. The methods are safe only
+/// because a value of `$kernel` exists only where the CPU has these features.
 macro_rules! simd_kernel {
     ($kernel:ty, $vector:ty, $features:literal) => {
         impl $kernel {

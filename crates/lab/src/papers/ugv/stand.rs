@@ -351,9 +351,9 @@ impl Files {
         self.sent(leg, way).into_iter().map(|(_, delay)| delay).collect()
     }
 
-    /// Returns each sample of a leg as its sending time in Unix time and its delay, in file order.
-    /// [`Way::Out`] omits samples without compared clocks and counts negative delays as zero;
-    /// [`Way::RoundTrip`] returns all.
+    /// Returns each delay of a leg after its sending time in Unix time, in sending order. For
+    /// [`Way::Out`], samples without compared clocks are omitted, and negative delays count as zero;
+    /// for [`Way::RoundTrip`], no sample is omitted.
     pub(super) fn sent(&self, leg: Leg, way: Way) -> Vec<(Duration, Duration)> {
         let samples = self.samples.iter().filter(|sample| sample.leg == leg);
         let nanos = |nanos: i64| Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
