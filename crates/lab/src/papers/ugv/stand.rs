@@ -352,7 +352,7 @@ impl Files {
     }
 
     /// Returns each delay of a leg after its sending time in Unix time, in sending order. For
-    /// [`Way::Out`], samples without compared clocks are omitted, and negative delays count as zero;
+    /// [`Way::Out`], samples without compared clocks are omitted and negative delays count as zero;
     /// for [`Way::RoundTrip`], no sample is omitted.
     pub(super) fn sent(&self, leg: Leg, way: Way) -> Vec<(Duration, Duration)> {
         let samples = self.samples.iter().filter(|sample| sample.leg == leg);
