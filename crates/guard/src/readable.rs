@@ -8,8 +8,8 @@ use crate::frame::Status;
 use crate::identity::{Console, Session};
 use crate::{Actions, Controls, MachineState, Member, Place, Position, Set};
 
-/// A value that is serialized for people: kinds by their names, sets as lists of names, times in
-/// milliseconds, consoles as hexadecimal digits.
+/// A value that is serialized for people: kinds by their names, sets as lists of names, ages in
+/// milliseconds, the machine's time of measurement in nanoseconds, consoles as hexadecimal digits.
 ///
 /// The black box and the operator's recordings contain each status in this form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -17,7 +17,8 @@ use super::vehicle_entry::VehicleEntry;
 pub enum Control {
     /// Vehicle to switchboard: registration.
     RegisterVehicle {
-        /// Name shown to operators.
+        /// Name under which the switchboard lists the vehicle's key; it refuses any other. The
+        /// operators see it.
         name: String,
         /// Addresses at which the vehicle is reachable: `host:port`.
         addresses: Vec<String>,
@@ -37,7 +38,8 @@ pub enum Control {
     },
     /// Operator to switchboard: registration.
     RegisterOperator {
-        /// Name shown to vehicles.
+        /// Name under which the switchboard lists the operator's key; it refuses any other. The
+        /// vehicles see it.
         name: String,
         /// Addresses at which the operator is reachable: `host:port`.
         addresses: Vec<String>,

@@ -37,7 +37,7 @@ choice! {
     pub enum Role of wire_control::Role, "role" {
         /// A machine that is driven.
         Vehicle,
-        /// A machine that drives.
+        /// A machine that drives a vehicle.
         Operator,
     }
 }

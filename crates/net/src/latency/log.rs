@@ -161,8 +161,9 @@ impl Files {
         lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Appends a line, in a new file if there is none or the line does not fit; returns `false`
-    /// while writing is suspended after a failure.
+    /// Appends a line to the buffer of the newest file, or of a new one if there is none or the
+    /// line does not fit; returns `false` while writing is suspended. After an error the caller
+    /// must suspend it with `give_up`.
     fn write(&mut self, line: &Line, now: Instant) -> io::Result<bool> {
         if self.newest.is_none() && now < self.retry_at {
             return Ok(false);

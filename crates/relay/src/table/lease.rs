@@ -31,7 +31,8 @@ struct End {
 #[derive(Debug, Default)]
 struct Socket {
     bound: Option<Bound>,
-    /// Bytes that the socket has sent and received together since the lease began.
+    /// Bytes of the sessions' datagrams forwarded from or to the socket since the lease began;
+    /// messages to and from the relay itself do not count.
     metered: ByteCount,
 }
 

@@ -19,7 +19,7 @@ pub struct Link {
     pub control_rate: Bitrate,
     /// Expected one-way delay to the peer.
     pub owd: Duration,
-    /// Media bytes queued on the link.
+    /// Length of the datagrams of all media packets queued on the link, repair packets included.
     pub queued: ByteCount,
     /// Bytes sent that no report shows as arrived or lost yet, without those of data.
     pub in_flight: ByteCount,

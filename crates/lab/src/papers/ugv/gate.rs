@@ -85,8 +85,9 @@ pub(super) fn gate_alone() -> tautline_transport::Config {
     config
 }
 
-/// Replaces rate control and planner in `config`, so that only the gate is active: a fixed rate and
-/// no repair packets.
+/// Replaces rate control and planner in `config`, so that neither acts beside the gate: the rate
+/// stays the initial one of `config`, and no repair packets are sent. `spread` and `retransmit` are
+/// left as they are: for the gate alone, both must be off.
 pub fn leave_gate_alone(config: &mut tautline_transport::Config) {
     let code = planner::Code { source_count_min: 1, ..planner::Code::of_rate(1.0) };
     config.controllers = rate::Kind::Fixed.factory();
