@@ -3,7 +3,7 @@ from glob import glob
 from setuptools import setup
 
 PACKAGE = "tautline_ros"
-PROGRAMS = "machine", "sim_robot", "stop", "topic_settings", "topics"
+PROGRAMS = "camera", "machine", "sim_robot", "stop", "topic_settings", "topics"
 
 setup(
     name=PACKAGE,
@@ -15,7 +15,7 @@ setup(
         (f"share/{PACKAGE}/launch", glob("launch/*.launch.py")),
         (f"share/{PACKAGE}/config", glob("config/*.yaml")),
     ],
-    install_requires=["pyyaml", "tautline"],
+    install_requires=["numpy", "pyyaml", "tautline"],
     license="MIT OR Apache-2.0",
     entry_points={
         "console_scripts": [f"tautline_{name} = {PACKAGE}.{name}:main" for name in PROGRAMS],

@@ -21,7 +21,8 @@ def generate_launch_description():
             PathJoinSubstitution([config, "parameters.yaml"]),
             "parameters of the nodes",
         ),
-        "folder": ("/run/tautline", "folder of the sockets of guard and topics"),
+        "folder": ("/run/tautline", "folder of the sockets of guard, camera and topics"),
+        "image": ("camera/image_raw", "topic of the camera"),
         "settings": ("", "folder with settings that `tautline up` runs; empty: none"),
         "namespace": ("", "namespace of the nodes"),
     }
@@ -41,6 +42,8 @@ def generate_launch_description():
 
     robot = {"robot": of["robot"]}
     guard = {"guard": PathJoinSubstitution([of["folder"], "machine.sock"])}
+    camera = {"camera": PathJoinSubstitution([of["folder"], "camera.sock"])}
+    image = [("image", of["image"])]
     has_settings = IfCondition(PythonExpression(["'", of["settings"], "' != ''"]))
     return LaunchDescription(
         [
@@ -49,6 +52,7 @@ def generate_launch_description():
             # It respawns: without it nothing stops the robot if the machine's node hangs.
             node("stop", respawn=True, respawn_delay=0.1),
             node("machine", LifecycleNode, [robot, guard], respawn=True, respawn_delay=1.0),
+            node("camera", more=[camera], remappings=image, respawn=True, respawn_delay=1.0),
             node("topics", more=[robot, {"folder": of["folder"]}], respawn=True, respawn_delay=1.0),
             ExecuteProcess(
                 cmd=["tautline", "up", of["settings"]], output="screen", condition=has_settings

@@ -1,1 +1,1 @@
-"""A ROS 2 robot behind Tautline's guard: machine and topics."""
+"""A ROS 2 robot behind Tautline's guard: machine, cameras and topics."""

@@ -42,7 +42,9 @@ class CameraNode(Node):
         if not self.stamps:
             return None
         now, stamp = self.get_clock().now(), Time.from_msg(message.header.stamp)
-        return time.monotonic() - (now.nanoseconds - stamp.nanoseconds) * 1e-9
+        age = (now.nanoseconds - stamp.nanoseconds) * 1e-9
+        # A stamp of 0 is long past, and refused as such.
+        return max(0.0, time.monotonic() - age)
 
 
 def main():

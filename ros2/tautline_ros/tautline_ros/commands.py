@@ -1,9 +1,9 @@
-"""What the robot is commanded: `cmd_vel` or `ackermann_cmd`, `joint_command`, and actions."""
+"""What the robot is commanded: `cmd_vel` or `ackermann_cmd`, `joint_command`, `joy`, and actions."""
 
 import math
 
 from rclpy.qos import QoSProfile
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import JointState, Joy
 from std_msgs.msg import Bool
 
 from tautline_ros import ackermann, messages
@@ -22,7 +22,7 @@ class Commands:
         self.frame = parameters["frame"]
         self.stamped = parameters["cmd_vel_type"] == "TwistStamped"
         self.is_car = description.motion == "ackermann"
-        self.publishers, self.on = {}, set()
+        self.publishers, self.on, self.asked = {}, set(), set()
         newest = QoSProfile(depth=1)
         create = node.create_publisher
         if self.is_car:
@@ -38,6 +38,8 @@ class Commands:
             kind = cmd_vel.message_type(parameters["cmd_vel_type"])
             self.drive = create(kind, "cmd_vel", newest)
         self.joints = create(JointState, "joint_command", newest) if description.axes else None
+        has_joy = description.axes or description.actions
+        self.joy = create(Joy, "joy", newest) if has_joy else None
         for action in description.actions:
             topic = f"action/{topic_name(action.name)}"
             # A request is an event: a later subscriber must not get it.
@@ -46,7 +48,7 @@ class Commands:
 
     def close(self):
         """Ends the publishers."""
-        for it in (self.drive, self.joints, *self.publishers.values()):
+        for it in (self.drive, self.joints, self.joy, *self.publishers.values()):
             if it is not None:
                 self.node.destroy_publisher(it)
 
@@ -60,7 +62,11 @@ class Commands:
             self.drive.publish(cmd_vel.message_of(twist, stamp, self.frame, self.stamped))
         if self.joints is not None:
             self.joints.publish(self.joint_command(control.axes, stamp))
-        self.switch(set(control.actions))
+        on = set(control.actions)
+        if self.joy is not None:
+            self.joy.publish(joy(self.description, control.axes, on | self.asked, stamp))
+            self.asked = set()
+        self.switch(on)
         return twist
 
     def follow_pedals(self, control, stamp):
@@ -101,9 +107,30 @@ class Commands:
 
     def request(self, name):
         """Publishes a request; returns whether somebody listens."""
+        self.asked.add(name)
         publisher = self.publishers[name]
         publisher.publish(Bool(data=True))
         return publisher.get_subscription_count() > 0
+
+
+def joy(description, set_points, on, stamp):
+    """Returns axes and actions as a gamepad's: -1 to 1, and 0 or 1."""
+    message = Joy()
+    message.header.stamp = stamp
+    message.axes = [share(it, set_points.get(it.name, math.nan)) for it in description.axes]
+    message.buttons = [int(it.name in on) for it in description.actions]
+    return message
+
+
+def share(axis, set_point):
+    """Returns a set point as a share of the axis's range, -1 to 1; of a speed 0 at standstill.
+
+    NaN for a position without a set point: it has none that changes nothing.
+    """
+    if axis.form == "speed":
+        known = 0.0 if math.isnan(set_point) else set_point
+        return known / max(abs(axis.low), abs(axis.high))
+    return 2.0 * (set_point - axis.low) / (axis.high - axis.low) - 1.0
 
 
 def topic_name(name):

@@ -103,6 +103,18 @@ STOP = (
     *DECELERATIONS,
 )
 
+CAMERA = (
+    Parameter(
+        "camera", "/run/tautline/camera.sock", "path that `camera` in vehicle.toml names, unix:PATH"
+    ),
+    Parameter("compressed", False, "`image` is a CompressedImage (JPEG)"),
+    Parameter(
+        "pictures_per_second", 0.0, "of `image`; 0: the vehicle's own setting", 0.0, 240.0
+    ),
+    Parameter("image_stamps", True, "a picture is as old as its stamp says, not as its arrival"),
+    Parameter("full_range", True, "samples of grey or YUV use 0 to 255, not 16 to 235"),
+)
+
 TOPICS = (
     Parameter("side", "vehicle", "end at which the node runs", choices=("vehicle", "operator")),
     Parameter("robot", "", "file that describes the robot (YAML), with the list `topics`"),
@@ -122,6 +134,9 @@ SIM_ROBOT = (
         0.0,
         60.0,
     ),
+    Parameter("pictures_per_second", 30, "of the drawn camera; 0: none", 0, 60),
+    Parameter("width", 352, "of the pictures, pixels", 160, 1920),
+    Parameter("height", 198, "of the pictures, pixels", 96, 1080),
     Parameter("truth", "", "where each step's true motion is sent as JSON: the path of a socket"),
 )
 # Set while it runs, to try what a fault of the odometry does.

@@ -1,22 +1,24 @@
-"""Node `tautline_sim_robot`: a simulated robot on two wheels, with odometry and battery.
+"""Node `tautline_sim_robot`: a simulated robot on two wheels, with odometry, battery and camera.
 
 It follows `cmd_vel` with a drive's lag and limits, and does not stop by itself when `cmd_vel` is
 silent unless told to: what stops it must do so.
 """
 
+import array
 import json
 import math
 import socket
 import time
 from contextlib import suppress
 
+import numpy
 from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from sensor_msgs.msg import BatteryState
+from sensor_msgs.msg import BatteryState, Image
 
-from tautline_ros import parameters, realtime, running, twist
+from tautline_ros import messages, parameters, realtime, running, twist
 
 STEP = 0.010
 
@@ -43,6 +45,53 @@ class Drive:
         self.heading = math.remainder(self.heading + yaw_rate * seconds, math.tau)
 
 
+class Camera:
+    """A drawn view: a chequered ground with posts below a sky, from 0.4 m above the ground."""
+
+    HEIGHT, TILE, POSTS, FIELD = 0.4, 0.5, 40, 1.2
+
+    def __init__(self, width, height, seed):
+        self.width, self.height = width, height
+        self.focal = width / 2.0 / math.tan(self.FIELD / 2.0)
+        self.horizon = int(height * 0.4)
+        columns = (numpy.arange(width) + 0.5 - width / 2.0) / self.focal
+        rows = numpy.arange(self.horizon, height) + 1.0 - self.horizon
+        self.ahead = (self.HEIGHT * self.focal / rows)[:, None] * numpy.ones(width)
+        self.left = -self.ahead * columns
+        # Far tiles become one colour, as they would flicker.
+        self.contrast = numpy.clip(6.0 / self.ahead, 0.0, 1.0)
+        random = numpy.random.default_rng(seed)
+        self.posts = random.uniform(-12.0, 12.0, (self.POSTS, 2))
+        self.colours = random.integers(64, 255, (self.POSTS, 3), dtype=numpy.uint8)
+
+    def draw(self, x, y, heading):
+        """Returns the picture, rows x columns x RGB, at a pose."""
+        picture = numpy.empty((self.height, self.width, 3), numpy.uint8)
+        picture[: self.horizon] = (110, 160, 210)
+        sin, cos = math.sin(heading), math.cos(heading)
+        east = x + cos * self.ahead - sin * self.left
+        north = y + sin * self.ahead + cos * self.left
+        tiles = numpy.floor(east / self.TILE) + numpy.floor(north / self.TILE)
+        light = 118.0 + 40.0 * self.contrast * (numpy.mod(tiles, 2.0) * 2.0 - 1.0)
+        picture[self.horizon :] = light[:, :, None].astype(numpy.uint8)
+        offsets = self.posts - (x, y)
+        ahead = offsets[:, 0] * cos + offsets[:, 1] * sin
+        left = offsets[:, 1] * cos - offsets[:, 0] * sin
+        for index in numpy.argsort(-ahead):
+            if ahead[index] > 0.3:
+                self.draw_post(picture, ahead[index], left[index], self.colours[index])
+        return picture
+
+    def draw_post(self, picture, ahead, left, colour):
+        """Draws a post of 0.1 m width and 1 m height."""
+        scale = self.focal / ahead
+        middle = self.width / 2.0 - left * scale
+        first, last = int(middle - 0.05 * scale), int(middle + 0.05 * scale) + 1
+        foot = int(self.horizon + self.HEIGHT * scale)
+        top = int(self.horizon - (1.0 - self.HEIGHT) * scale)
+        picture[max(top, 0) : max(foot, 0), max(first, 0) : max(last, 0)] = colour
+
+
 class SimRobot(Node):
     """The node."""
 
@@ -65,6 +114,10 @@ class SimRobot(Node):
         self.create_subscription(kind, "cmd_vel", take, QoSProfile(depth=1))
         self.create_timer(STEP, self.step)
         self.create_timer(1.0, self.tell_battery)
+        if read["pictures_per_second"]:
+            self.camera = Camera(read["width"], read["height"], seed=1)
+            self.pictures = self.create_publisher(Image, "camera/image_raw", messages.newest())
+            self.create_timer(1.0 / read["pictures_per_second"], self.show)
 
     def open_truth(self, address):
         """Opens the socket to which the true motion is sent."""
@@ -131,6 +184,15 @@ class SimRobot(Node):
         told = BatteryState(percentage=self.charge, voltage=22.0 + 3.2 * self.charge, present=True)
         told.header.stamp = self.get_clock().now().to_msg()
         self.battery.publish(told)
+
+    def show(self):
+        """Publishes a picture."""
+        picture = self.camera.draw(self.drive.x, self.drive.y, self.drive.heading)
+        shown = Image(height=self.camera.height, width=self.camera.width, encoding="rgb8")
+        shown.header.stamp, shown.header.frame_id = self.get_clock().now().to_msg(), "camera"
+        shown.step = 3 * self.camera.width
+        shown.data = array.array("B", picture.tobytes())
+        self.pictures.publish(shown)
 
 
 def main():

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import socket
@@ -150,6 +151,18 @@ def hurry():
         os.nice(-15)
 
 
+def clear(domain):
+    """Removes the ports of a DDS domain from shared memory.
+
+    A process that was killed while it held a port's lock would block the port for later tests.
+    """
+    first = 7400 + 250 * domain
+    for path in Path("/dev/shm").glob("*fast*_port*"):
+        port = re.search(r"_port(\d+)", path.name)
+        if port and first <= int(port[1]) < first + 250:
+            path.unlink(missing_ok=True)
+
+
 def free_port():
     """Returns a UDP port that no program uses."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as it:
@@ -221,6 +234,7 @@ class Stand:
     """Processes of a test in a folder of their own, on a DDS domain of their own."""
 
     def __init__(self, domain):
+        clear(domain)
         self.folder = Path(tempfile.mkdtemp(prefix="tautline-ros-"))
         self.environment = {
             **os.environ,
@@ -240,7 +254,7 @@ class Stand:
             settings = {"cwd": self.folder, "env": self.environment, "preexec_fn": hurry, **options}
             self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, **settings)
 
-    def node(self, module, parameters, inside=(), name=None):
+    def node(self, module, parameters, inside=(), name=None, remap=None):
         """Starts a node of the package with these parameters, as `name` for this test.
 
         `inside`: a command that runs another one. SIGUSR1 hangs the node's main thread, SIGUSR2 all
@@ -250,6 +264,8 @@ class Stand:
         command = [*inside, sys.executable, "-c", code, "--ros-args"]
         for key, value in parameters.items():
             command += ["-p", f"{key}:={value}"]
+        for topic, other in (remap or {}).items():
+            command += ["-r", f"{topic}:={other}"]
         self.start(name or module, command)
 
     def guard(self, inside=()):
@@ -261,7 +277,7 @@ class Stand:
     def robot(self, inside=(), **parameters):
         """Starts the simulated robot and `tautline_stop`."""
         self.truth = Truth(self.folder)
-        told = {"truth": self.truth.address, **parameters}
+        told = {"truth": self.truth.address, "pictures_per_second": 0, **parameters}
         self.node("sim_robot", told, inside)
         self.node("stop", {"heartbeat": self.heartbeat}, inside)
 

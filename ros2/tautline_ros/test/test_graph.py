@@ -11,7 +11,7 @@ from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import Odometry
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile
-from sensor_msgs.msg import BatteryState, JointState, NavSatFix, NavSatStatus
+from sensor_msgs.msg import BatteryState, JointState, Joy, NavSatFix, NavSatStatus
 from stand import PACKAGE
 from std_msgs.msg import Bool
 
@@ -176,6 +176,27 @@ def test_set_points_of_axes_are_published_by_name(graph):
     )
     assert received[-1].position[0] == 0.25 and math.isnan(received[-1].position[1])
     assert math.isnan(received[-1].velocity[0]) and received[-1].velocity[1] == 3.0
+
+
+def test_axes_and_actions_are_published_as_a_gamepad(graph):
+    received = graph.subscribe(Joy, "joy")
+    # boom: a position from -0.2 to 1.2; brush: a speed from -6 to 6.
+    axes = {"boom": 0.85, "brush": -3.0}
+    held = control(axes=axes, actions={"horn"})
+    graph.until(lambda: received, lambda: graph.commands.follow(held))
+    assert [round(it, 6) for it in received[-1].axes] == [0.5, -0.5]
+    assert list(received[-1].buttons) == [0, 1, 0] and received[-1].header.stamp.sec > 0
+    # Nothing is let through.
+    graph.until(
+        lambda: list(received[-1].buttons) == [0, 0, 0], lambda: graph.commands.follow(control())
+    )
+    assert math.isnan(received[-1].axes[0]) and received[-1].axes[1] == 0.0
+    # A request is pressed in one message.
+    graph.commands.request("dock")
+    graph.commands.follow(control())
+    graph.until(lambda: list(received[-1].buttons) == [0, 0, 1])
+    graph.commands.follow(control())
+    graph.until(lambda: list(received[-1].buttons) == [0, 0, 0])
 
 
 def test_an_action_is_published_on_change_and_kept_for_later(graph):

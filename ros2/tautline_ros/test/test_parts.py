@@ -1,21 +1,24 @@
 """Parts of the nodes, in virtual time."""
 
+import array
 import math
 import re
+import socket
 
 import pytest
+import tautline
 from builtin_interfaces.msg import Time
-from sensor_msgs.msg import BatteryState
+from sensor_msgs.msg import BatteryState, CompressedImage, Image
 from stand import PACKAGE
 
-from tautline_ros import description, messages, parameters
+from tautline_ros import description, messages, parameters, pictures
 from tautline_ros.ackermann import Limits, Pedals
-from tautline_ros.commands import topic_name
+from tautline_ros.commands import share, topic_name
 from tautline_ros.freshness import Freshness
 from tautline_ros.heartbeat import Condition, Twist, decode, encode, udp_address
 from tautline_ros.parameters import Mistakes
 from tautline_ros.reports import composed, shortened
-from tautline_ros.sim_robot import Drive
+from tautline_ros.sim_robot import Camera, Drive
 from tautline_ros.stop import Watch
 
 
@@ -222,6 +225,13 @@ class TestSimRobot:
             drive.step(0.01)
         assert drive.x == drive.y == 0.0 and 1.5 < drive.heading < 2.0
 
+    def test_its_picture_moves_with_it(self):
+        camera = Camera(160, 96, seed=1)
+        here = camera.draw(0.0, 0.0, 0.0)
+        assert here.shape == (96, 160, 3) and (camera.draw(0.0, 0.0, 0.0) == here).all()
+        assert (camera.draw(0.1, 0.0, 0.0) != here).any()
+        assert (camera.draw(0.0, 0.0, 0.1) != here).any()
+
 
 class TestMessages:
     def test_types_and_fields_are_found_by_name(self):
@@ -254,7 +264,7 @@ class TestMessages:
 
 def test_the_readme_lists_each_parameter_as_the_node_has_it():
     text = (PACKAGE / "README.md").read_text(encoding="utf-8")
-    for node in ("MACHINE", "STOP", "TOPICS", "SIM_ROBOT"):
+    for node in ("MACHINE", "STOP", "CAMERA", "TOPICS", "SIM_ROBOT"):
         part = text.split(f"### tautline_{node.lower()}\n")[1].split("\n#")[0]
         rows = re.findall(r"^\| `(\w+)` \| (.*) \| (.*) \|$", part, re.MULTILINE)
         known = [(it.name, shown(it.default), it.text) for it in getattr(parameters, node)]
@@ -266,3 +276,38 @@ def shown(default):
     if default == "":
         return "none"
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
+
+
+class TestJoy:
+    def test_a_set_point_is_a_share_of_its_axis(self):
+        boom = description.Axis("boom", "position", low=-0.5, high=1.5, rate=1.0)
+        assert [share(boom, it) for it in (-0.5, 0.5, 1.5)] == [-1.0, 0.0, 1.0]
+        assert math.isnan(share(boom, math.nan))
+        brush = description.Axis("brush", "speed", low=-2.0, high=4.0, rate=1.0)
+        assert [share(brush, it) for it in (-2.0, 0.0, 4.0, math.nan)] == [-0.5, 0.0, 1.0, 0.0]
+
+
+class TestPictures:
+    def test_an_image_has_its_format_size_and_padding(self):
+        for encoding, form in (("bgra8", "bgra"), ("mono8", "grey"), ("yuv422", "uyvy")):
+            message = Image(width=7, height=5, step=40, encoding=encoding)
+            expected = {"format": form, "size": (7, 5), "stride": 40}
+            assert pictures.options(message) == expected
+        assert pictures.options(CompressedImage(format="jpeg")) == {"format": "jpeg"}
+
+    def test_an_encoding_that_is_not_taken_is_refused(self):
+        with pytest.raises(ValueError, match="bayer_rggb8"):
+            pictures.options(Image(width=2, height=2, step=2, encoding="bayer_rggb8"))
+
+    def test_the_data_of_a_message_are_sent_as_they_are(self, tmp_path):
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(str(tmp_path / "camera.sock"))
+        listener.listen()
+        message = Image(width=3, height=3, step=10, encoding="rgb8")
+        message.data = array.array("B", range(30))
+        with tautline.Camera(tmp_path / "camera.sock") as camera:
+            assert camera.send(message.data, **pictures.options(message))
+            with pytest.raises(ValueError, match="fewer"):
+                camera.send(message.data[:10], **pictures.options(message))
+        connection, _ = listener.accept()
+        assert connection.makefile("rb").read()[64:] == bytes(range(20))
