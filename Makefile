@@ -201,6 +201,7 @@ python: console
 	$(MATURIN) --config Cargo.toml --out $(WHEELS)/wheel-tested
 	$(PYTHON)/pip install --quiet --no-deps --force-reinstall $(WHEELS)/wheel-tested/tautline-*.whl
 	$(PYTHON)/mypy --strict --config-file python/pyproject.toml python/tautline
+	$(PYTHON)/python -m mypy.stubtest --concise --ignore-missing-stub tautline._tautline
 	TAUTLINE=$(abspath $(WHEELS))/debug/tautline $(PYTHON)/python -m pytest --quiet python/tests
 
 wheel-arm64: console

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, Protocol
+from typing import Any, Protocol, final
 
 from tautline._machine import Description
 from tautline._operator import Role, _Wanted
@@ -11,6 +11,7 @@ from tautline._records import FileState
 class _File(Protocol):
     def fileno(self) -> int: ...
 
+@final
 class Safe:
     """Bytes that stop the machine without its program, and where they go.
 
@@ -35,6 +36,7 @@ class Safe:
         "udp:ADDRESS:PORT" of a simulator. An identifier above 0x7ff is an extended one; more than 8
         bytes make a frame of CAN FD."""
 
+@final
 class Stop:
     """Request to end `serve`, from any thread."""
 
@@ -45,6 +47,7 @@ class Stop:
     def is_set(self) -> bool:
         """Returns whether the end was requested."""
 
+@final
 class Console:
     @staticmethod
     def open(address: str, picture_interval: int, timeout: float) -> Console: ...
@@ -68,6 +71,7 @@ class Console:
     def counts(self) -> list[tuple[str, int]]: ...
     def now(self) -> int: ...
 
+@final
 class Shown:
     size: tuple[int, int]
     number: int
@@ -77,6 +81,7 @@ class Shown:
     age: float | None
     def rgb(self) -> bytearray: ...
 
+@final
 class RecordFile:
     @staticmethod
     def open(path: str | PathLike[str], topics: list[str] | None) -> RecordFile: ...
