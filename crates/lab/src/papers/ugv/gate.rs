@@ -85,7 +85,7 @@ pub(super) fn gate_alone() -> tautline_transport::Config {
     config
 }
 
-/// Replaces rate control and planner in `config`, so that neither acts beside the gate: the rate
+/// Replaces rate control and planner in `config`, so that the gate alone decides: the rate
 /// stays the initial one of `config`, and no repair packets are sent. `spread` and `retransmit` are
 /// left as they are: for the gate alone, both must be off.
 pub fn leave_gate_alone(config: &mut tautline_transport::Config) {
