@@ -1,5 +1,6 @@
 # make demo    drive a simulated machine in the browser   MACHINE=car|robot|rover|cart PORT=8080 CLIP=file.mp4 LINKS=lte-driving RATE=60
 # make test    everything that must hold, as CI runs it
+# make outside   fuzz targets, benches, the Python crate and fewer features still compile: two minutes that `make test` leaves out
 # make bench   speed of the parts, the erasure codes compared with others
 # make bench-relay   CPU time of a relay for 8 Gbit, compared with coturn
 # make bench-messages   serialization codecs compared with ours, speed and safety   DATA=../shared/data
@@ -348,30 +349,30 @@ tools:
 	@./setup c++
 
 # The quickest checks come first.
-lint: style clippy bare outside
+lint: style clippy bare
 
 style: console
 	cargo fmt --all --check
 	cargo xtask tidy
 	cd console && npm run --silent check
 
-# First with all features that Debian has libraries for, then with fewer. The binary as the demo has
-# it is resolved alone, the lab without Raft together with the members whose dependencies are checked already.
+# With all features that Debian has libraries for, and the binary as the demo has it.
 clippy: console
 	@./setup c++ nasm x264
 	cargo clippy --workspace --all-targets --locked --features "$(FEATURES_TESTED) x264" -- -D warnings
 	cargo clippy --locked --package tautline -- -D warnings
-	cargo clippy --workspace --exclude tautline-lab --lib --bins --test processes --locked --features lab -- -D warnings
 
-# Checks the crates outside the workspace against it. With its profile, so that shared dependencies are
-# checked once; checking links nothing, least of all libFuzzer.
+# Checks the crates outside the workspace against it, with its profile, so that shared dependencies are checked once;
+# checking links nothing, least of all libFuzzer. Then the lab without Raft, together with the members whose dependencies
+# are checked already.
 OUTSIDE := cargo check --locked --config Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)
-outside:
-	@./setup c++ isal
+outside: console
+	@./setup c++ nasm isal
 	$(OUTSIDE) --manifest-path fuzz/Cargo.toml --no-default-features
 	$(OUTSIDE) --manifest-path bench/peers/Cargo.toml
 	$(OUTSIDE) --manifest-path bench/codecs/Cargo.toml
 	PYO3_NO_PYTHON=1 $(OUTSIDE) --manifest-path python/Cargo.toml
+	cargo clippy --workspace --exclude tautline-lab --lib --bins --test processes --locked --features lab -- -D warnings
 
 # The erasure codes and the guard build alone, without std, and without alloc; where one is
 # installed, for a target that has neither, and the erasure codes for an ARM processor.
