@@ -47,18 +47,21 @@ test('steps between strips are smoothed on the canvas', async (context) => {
   }
   const [shown, coded] = [excess(smoothed), excess(decoded)];
   console.log(`steps between strips are larger by ${coded.toFixed(2)} as decoded, by ${shown.toFixed(2)} as shown`);
-  assert.ok(coded > 0.1, `no seams in what is decoded: ${coded}`);
-  assert.ok(shown < coded / 2, `${shown} of ${coded} is left`);
+  // Without smoothing, both differ by chance alone.
+  assert.ok(shown < coded / 2 && coded - shown > 0.1, `${shown} of ${coded} is left`);
 });
 
-/** Returns the steps of `stepsAt` at every seam of several pictures. */
+/**
+ * Returns the steps of `stepsAt` at every seam, each of the one of several looks in which the seam
+ * is the smallest: a busy browser reads a strip's rows, and smooths them, after it has drawn them.
+ */
 async function looks(page) {
   const steps = [];
   for (let look = 0; look < LOOKS; look += 1) {
-    steps.push(...await page.evaluate(stepsAt, SEAMS));
+    steps.push(await page.evaluate(stepsAt, SEAMS));
     await sleep(50);
   }
-  return steps;
+  return SEAMS.map((_, seam) => steps.map((look) => look[seam]).reduce((least, next) => (excess([next]) < excess([least]) ? next : least)));
 }
 
 /**

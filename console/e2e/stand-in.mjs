@@ -126,7 +126,6 @@ function command(bytes) {
     emergencyStopNumber: u32(4),
     deadMan: at(5) === 0 ? 0 : buffer.readUint8(at(5)),
     absences: u32(6),
-    signals: u32(8),
     axes: at(10) === 0 ? [] : floats(buffer, at(10)),
     actions: u32(11),
   };
