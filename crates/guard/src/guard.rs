@@ -636,11 +636,8 @@ impl Guard {
             return self.moved(now).map(|moved| moved.forward);
         }
         let machine = self.heard_machine(now).filter(|machine| machine.speed.is_finite())?;
-        self.watches.speed.speed().or(self
-            .watches
-            .speed
-            .fault()
-            .map_or(Some(machine.speed), |_| None))
+        let watch = &self.watches.speed;
+        watch.speed().or(watch.fault().map_or(Some(machine.speed), |_| None))
     }
 
     /// Returns whether the latch of the newest stop may be reported: the storage holds it, or there
