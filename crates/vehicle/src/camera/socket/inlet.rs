@@ -144,8 +144,8 @@ impl Shared {
         }
     }
 
-    /// Reads pictures until the program ends, delivers no complete one for two seconds, or delivers
-    /// what is no picture; returns the reason of the last.
+    /// Reads pictures until the program ends, delivers no complete one for two seconds, or sends a
+    /// header that is refused; returns the reason of a refusal, `None` for the other ends.
     fn read(&self, mut stream: UnixStream, listener: &UnixListener) -> Option<String> {
         stream
             .set_nonblocking(false)
